@@ -1,0 +1,60 @@
+"""The game itself, pure: cards, rule sets as data, hands, games and what one seat may see.
+
+Nothing here knows a clock, a file, a network or a source of randomness: state goes in, state comes out.
+Start reading at :mod:`arbiter.engine.ruleset` (what the rules are) and :mod:`arbiter.engine.hand` (how a hand is played).
+"""
+
+from arbiter.engine.cards import CARDS, Card, Rank, Suit, cards_of, format_cards, mask_of, parse_cards
+from arbiter.engine.catalog import OPTIONS, RULE_SETS, rule_set
+from arbiter.engine.errors import CardSyntaxError, EngineError, IllegalPass, IllegalPlay, RuleSetError
+from arbiter.engine.game import GameState, MoonChoice, after_hand, moon_choice, new_game, still_tied
+from arbiter.engine.hand import Hand, Phase, Trick
+from arbiter.engine.passing import check_pass, exchange, pass_direction, pass_target
+from arbiter.engine.rules import Rules, compile_rules
+from arbiter.engine.ruleset import Moon, PassDirection, RuleSet
+from arbiter.engine.scoring import HandScore, moon_shooter, score_hand
+from arbiter.engine.view import PassView, PlayView, pass_view, play_view
+
+__all__ = [
+    "CARDS",
+    "Card",
+    "CardSyntaxError",
+    "EngineError",
+    "GameState",
+    "Hand",
+    "HandScore",
+    "IllegalPass",
+    "IllegalPlay",
+    "Moon",
+    "MoonChoice",
+    "OPTIONS",
+    "PassDirection",
+    "PassView",
+    "Phase",
+    "PlayView",
+    "RULE_SETS",
+    "Rank",
+    "RuleSet",
+    "RuleSetError",
+    "Rules",
+    "Suit",
+    "Trick",
+    "after_hand",
+    "cards_of",
+    "check_pass",
+    "compile_rules",
+    "exchange",
+    "format_cards",
+    "mask_of",
+    "moon_choice",
+    "moon_shooter",
+    "new_game",
+    "parse_cards",
+    "pass_direction",
+    "pass_target",
+    "pass_view",
+    "play_view",
+    "rule_set",
+    "score_hand",
+    "still_tied",
+]

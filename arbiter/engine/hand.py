@@ -1,0 +1,279 @@
+"""One hand: passing, then tricks, to the last card. A deterministic state machine without clock or chance.
+
+The state is one small mutable object because this is the hot path; :meth:`Hand.copy` gives an independent one.
+Cards are indexes and masks here (see :mod:`arbiter.engine.cards`); nothing is allocated per card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, auto
+from typing import NamedTuple
+
+from arbiter.engine.cards import CARDS, PLANE, indexes_of
+from arbiter.engine.errors import IllegalPlay
+from arbiter.engine.passing import check_pass, exchange, pass_target
+from arbiter.engine.rules import SUIT_MASKS, TWO_OF_CLUBS, Rules, legal_cards
+from arbiter.engine.ruleset import FirstLeader, PassDirection
+
+
+class Phase(Enum):
+    """Where a hand is."""
+
+    PASSING = auto()
+    """Every seat owes its cards to pass."""
+    PLAYING = auto()
+    """Seat ``turn`` owes a card."""
+    DONE = auto()
+    """All cards are played, or the hand was ended by an offence."""
+
+
+class Trick(NamedTuple):
+    """A finished trick, public in every part."""
+
+    leader: int
+    """Seat that led."""
+    cards: tuple[int, ...]
+    """Card indexes in the order played, the leader's first."""
+    winner: int | None
+    """Seat that took it; None when all led-suit cards cancelled and its points are carried."""
+    points: int
+    """Points of its cards and of what was carried into it, bonus cards included; 0 when carried on."""
+
+
+class Hand:
+    """One hand in play.
+
+    Args:
+        rules: the compiled rule set.
+        hands: by seat, the cards dealt as a mask (two planes with two packs). Any sizes are taken, so that positions from
+            the middle of a hand can be set up; a hand is over when nobody holds a card.
+        dealer: the dealer's seat.
+        direction: where passed cards go; ``none`` starts play at once.
+        kitty: cards left over by the deal, as a mask.
+    """
+
+    __slots__ = (
+        "bonus_taken",
+        "broken",
+        "dealer",
+        "direction",
+        "hands",
+        "kitty",
+        "leader",
+        "legal",
+        "offenders",
+        "passed",
+        "pending_bonus",
+        "pending_penalty",
+        "penalty_taken",
+        "phase",
+        "received",
+        "rules",
+        "trick",
+        "tricks",
+        "turn",
+    )
+
+    def __init__(
+        self,
+        rules: Rules,
+        hands: Sequence[int],
+        *,
+        dealer: int,
+        direction: PassDirection = PassDirection.NONE,
+        kitty: int = 0,
+    ) -> None:
+        self.rules = rules
+        self.hands = list(hands)
+        """By seat: cards still held, as masks."""
+        self.dealer = dealer
+        self.direction = direction
+        self.kitty = kitty
+        self.passed: tuple[tuple[int, ...], ...] | None = None
+        """By seat: card indexes passed, once all have."""
+        self.received: tuple[tuple[int, ...], ...] | None = None
+        """By seat: card indexes received, once all have passed."""
+        self.tricks: list[Trick] = []
+        """Finished tricks."""
+        self.trick: list[int] = []
+        """Card indexes on the table, the leader's first."""
+        self.leader = -1
+        """Seat that led, or leads, the current trick."""
+        self.turn = -1
+        """Seat that owes a card; -1 unless playing."""
+        self.legal = 0
+        """What ``turn`` may play, as a mask of distinct cards."""
+        self.broken = False
+        """Whether hearts are broken."""
+        self.penalty_taken = [0] * rules.seats
+        """By seat: positive points taken so far."""
+        self.bonus_taken = [0] * rules.seats
+        """By seat: negative points taken so far."""
+        self.pending_penalty = sum(rules.penalty[index] for index in indexes_of(kitty))
+        """Positive points that go with the next trick won (kitty, carried tricks)."""
+        self.pending_bonus = sum(rules.bonus[index] for index in indexes_of(kitty))
+        """Negative points that go with the next trick won."""
+        self.offenders: tuple[int, ...] = ()
+        """Seats whose offence ended the hand."""
+        if direction is PassDirection.NONE:
+            self._start_play()
+        else:
+            self.phase = Phase.PASSING
+
+    def copy(self) -> Hand:
+        """An independent hand in the same state."""
+        other = object.__new__(Hand)
+        for name in Hand.__slots__:
+            setattr(other, name, getattr(self, name))
+        other.hands = self.hands.copy()
+        other.tricks = self.tricks.copy()
+        other.trick = self.trick.copy()
+        other.penalty_taken = self.penalty_taken.copy()
+        other.bonus_taken = self.bonus_taken.copy()
+        return other
+
+    def exchange(self, passes: Sequence[Sequence[int]]) -> None:
+        """Move all passed cards at once and begin play.
+
+        Args:
+            passes: by seat, the card indexes it passes.
+
+        Raises:
+            IllegalPass: a seat passes what it may not; nothing has moved then.
+        """
+        for seat, cards in enumerate(passes):
+            check_pass(self.rules, self.hands[seat], cards)
+        self.hands = exchange(self.rules, self.hands, self.direction, passes)
+        received: list[tuple[int, ...]] = [()] * self.rules.seats
+        for seat, cards in enumerate(passes):
+            received[pass_target(self.rules.seats, seat, self.direction)] = tuple(sorted(cards))
+        self.passed = tuple(tuple(sorted(cards)) for cards in passes)
+        self.received = tuple(received)
+        self._start_play()
+
+    def play(self, card: int) -> None:
+        """Seat ``turn`` plays the card with this index.
+
+        Raises:
+            IllegalPlay: the card is not among ``legal``; nothing has changed then.
+        """
+        bit = 1 << card
+        if not self.legal & bit:
+            raise self.why_illegal(card)
+        rules = self.rules
+        seat = self.turn
+        held = self.hands[seat]
+        if rules.two_packs and held >> PLANE & bit:
+            bit <<= PLANE
+        self.hands[seat] = held ^ bit
+        trick = self.trick
+        trick.append(card)
+        if rules.breakers >> card & 1:
+            self.broken = True
+        if len(trick) == rules.seats:
+            self._finish_trick()
+            return
+        self.turn = seat = rules.next_seat[seat]
+        following = self.hands[seat] & SUIT_MASKS[trick[0]]
+        if following:
+            self.legal = following
+        else:
+            self.legal = legal_cards(rules, self.hands[seat], trick[0], not self.tricks, self.broken)
+
+    def why_illegal(self, card: int) -> IllegalPlay:
+        """The error that says why ``turn`` may not play the card, which is not legal now."""
+        if self.phase is not Phase.PLAYING:
+            return IllegalPlay("no card is due in this hand")
+        name = CARDS[card]
+        hand = self.hands[self.turn]
+        if not hand >> card & 1:
+            return IllegalPlay(f"{name} is not in the hand")
+        if self.trick:
+            if self.legal & SUIT_MASKS[self.trick[0]]:
+                suit = CARDS[self.trick[0]].suit.name.lower()
+                return IllegalPlay(f"{name} does not follow {suit}, which the hand holds", revoke=True)
+            return IllegalPlay(f"{name} has points, which may not be discarded on the first trick")
+        if not self.tricks and self.rules.opening_card:
+            return IllegalPlay(f"{name} led, but the first trick opens with 2C")
+        return IllegalPlay(f"{name} may not be led before hearts are broken while other cards are held")
+
+    def end_by_offence(self, *offenders: int) -> None:
+        """End the hand at once: each offender scores its whole positive total, all others 0 (RULES.md, section 4)."""
+        self.offenders = offenders
+        self._finish()
+
+    @property
+    def first_trick(self) -> bool:
+        """Whether the first trick is being played."""
+        return not self.tricks
+
+    @property
+    def points(self) -> tuple[int, ...]:
+        """By seat: points taken so far, bonus cards included, before any moon."""
+        return tuple(map(sum, zip(self.penalty_taken, self.bonus_taken, strict=True)))
+
+    def _start_play(self) -> None:
+        self.phase = Phase.PLAYING
+        if self.rules.source.first_leader is FirstLeader.HOLDER_2C:
+            self.leader = next(seat for seat, hand in enumerate(self.hands) if hand & TWO_OF_CLUBS)
+        else:
+            self.leader = self.rules.next_seat[self.dealer]
+        self.turn = self.leader
+        self.legal = legal_cards(self.rules, self.hands[self.turn], None, True, self.broken)
+
+    def _finish_trick(self) -> None:
+        rules = self.rules
+        trick = self.trick
+        last = not any(self.hands)
+        if rules.cancellation:
+            position = _uncancelled_winner(trick)
+            if position is None and last:
+                position = 0
+        else:
+            position = _winner(trick)
+        penalty, bonus = rules.penalty, rules.bonus
+        for card in trick:
+            self.pending_penalty += penalty[card]
+            self.pending_bonus += bonus[card]
+        leader = self.leader
+        if position is None:
+            self.tricks.append(Trick(leader, tuple(trick), None, 0))
+        else:
+            winner = (leader + position) % rules.seats
+            self.penalty_taken[winner] += self.pending_penalty
+            self.bonus_taken[winner] += self.pending_bonus
+            self.tricks.append(Trick(leader, tuple(trick), winner, self.pending_penalty + self.pending_bonus))
+            self.pending_penalty = self.pending_bonus = 0
+            self.leader = winner
+        self.trick = []
+        if last:
+            self._finish()
+            return
+        self.turn = self.leader
+        self.legal = legal_cards(rules, self.hands[self.turn], None, False, self.broken)
+
+    def _finish(self) -> None:
+        self.phase = Phase.DONE
+        self.turn = -1
+        self.legal = 0
+
+
+def _winner(trick: Sequence[int]) -> int:
+    """Position in the trick of the highest card of the led suit; of equal ones the first (RULES.md, rule 7)."""
+    best = trick[0]
+    top = best - best % 13 + 12
+    position = 0
+    for index in range(1, len(trick)):
+        if best < trick[index] <= top:
+            best = trick[index]
+            position = index
+    return position
+
+
+def _uncancelled_winner(trick: Sequence[int]) -> int | None:
+    """The same where two copies of a card in one trick cancel each other (RULES.md, 3.11); None when all did."""
+    alone = [index for index, card in enumerate(trick) if trick.count(card) == 1]
+    led = SUIT_MASKS[trick[0]]
+    following = [index for index in alone if led >> trick[index] & 1]
+    return max(following, key=lambda index: trick[index], default=None)

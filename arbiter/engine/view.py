@@ -1,0 +1,52 @@
+"""What one seat may see, built in this one place for the wire, the tests and bots that run in-process.
+
+Every field is the seat's own cards or public. Nothing else of a :class:`Hand` may reach a bot, so whoever sends something to
+a seat takes it from here (or from a finished :class:`~arbiter.engine.hand.Trick`, which is public in every part).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from arbiter.engine.hand import Hand
+from arbiter.engine.ruleset import PassDirection
+
+
+class PassView(NamedTuple):
+    """A seat before it passes."""
+
+    seat: int
+    hand: int
+    """Its cards as a mask."""
+    direction: PassDirection
+    pass_count: int
+    """How many cards to pass."""
+
+
+class PlayView(NamedTuple):
+    """A seat that owes a card."""
+
+    seat: int
+    hand: int
+    """Its cards as a mask."""
+    legal: int
+    """What it may play, as a mask of distinct cards."""
+    leader: int
+    """Seat that led, or leads, this trick."""
+    trick: tuple[int, ...]
+    """Card indexes on the table, the leader's first."""
+    broken: bool
+    """Whether hearts are broken."""
+    points: tuple[int, ...]
+    """By seat: points taken so far in this hand."""
+
+
+def pass_view(hand: Hand, seat: int) -> PassView:
+    """What ``seat`` sees of a hand in which it has to pass."""
+    return PassView(seat, hand.hands[seat], hand.direction, hand.rules.source.pass_count)
+
+
+def play_view(hand: Hand) -> PlayView:
+    """What the seat that owes a card sees."""
+    seat = hand.turn
+    return PlayView(seat, hand.hands[seat], hand.legal, hand.leader, tuple(hand.trick), hand.broken, hand.points)

@@ -1,0 +1,56 @@
+# PYTHON: any Python from 3.11 on, e.g. make test PYTHON=python3.12
+PYTHON ?= python3
+VENV ?= .venv
+PROTO_VENV ?= .venv-proto
+
+BIN := $(VENV)/bin
+SETUP := scripts/make_environment.py
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+# Stamps lie inside the environments, one for each Python, so that a new environment starts without any.
+SERVER := $(VENV)/stamps/server-$(VERSION)
+DEV := $(VENV)/stamps/dev-$(VERSION)
+PROTO := $(PROTO_VENV)/stamps/proto-$(VERSION)
+
+CODE := arbiter workers sample_bots benchmarks tests scripts
+# Folders that are there, so that a checkout of a part can be checked too.
+PRESENT := $(wildcard $(CODE))
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check proto pins bench clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
+
+demo: $(SERVER)  ## install what a host needs and play a tournament between the sample bots
+	$(BIN)/arbiter demo
+
+test: $(DEV) $(PROTO)  ## install what the tests need and pass them
+	$(BIN)/python -m pytest
+
+check: $(DEV)  ## style, types, arrows between the parts, contract
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy $(PRESENT)
+	$(BIN)/lint-imports
+	$(BIN)/buf lint proto
+
+proto: $(PROTO)  ## generate arbiter/api from proto/
+	$(PROTO_VENV)/bin/python scripts/generate_proto.py
+
+bench: $(DEV)  ## measure hands per second
+	$(BIN)/python -m benchmarks
+
+pins: $(DEV)  ## follow pyproject.toml in requirements/; PINS=--upgrade takes the newest versions
+	$(BIN)/python scripts/pin_requirements.py $(PINS)
+
+clean:  ## remove the environments
+	rm -rf $(VENV) $(PROTO_VENV)
+
+$(SERVER): pyproject.toml requirements/server.txt requirements/tools.txt $(SETUP)
+	@$(PYTHON) $(SETUP) $(VENV) requirements/server.txt --project --stamp $@
+
+$(DEV): pyproject.toml requirements/dev.txt requirements/tools.txt $(SETUP)
+	@$(PYTHON) $(SETUP) $(VENV) requirements/dev.txt --project --stamp $@
+
+$(PROTO): requirements/proto.txt requirements/tools.txt $(SETUP)
+	@$(PYTHON) $(SETUP) $(PROTO_VENV) requirements/proto.txt --stamp $@

@@ -1,0 +1,1 @@
+"""Verifiable deals from a deal seed, and seatings."""

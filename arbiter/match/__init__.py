@@ -1,0 +1,1 @@
+"""Plays a sitting between links under clocks and records the replay."""

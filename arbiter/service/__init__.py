@@ -1,0 +1,1 @@
+"""gRPC servicers: authenticate, convert, call."""

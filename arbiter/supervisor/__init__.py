@@ -1,0 +1,1 @@
+"""Starts an embedded Redis and worker processes on one machine."""

@@ -1,0 +1,1 @@
+"""The life cycle of a tournament: plan, lease, record, reconcile."""

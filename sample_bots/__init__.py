@@ -1,0 +1,1 @@
+"""Small bots, each a lesson in one thing."""

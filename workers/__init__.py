@@ -1,0 +1,1 @@
+"""The Celery application: thin tasks over arbiter."""

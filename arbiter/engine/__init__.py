@@ -1,7 +1,8 @@
 """The game itself, pure: cards, rule sets as data, hands, games and what one seat may see.
 
 Nothing here knows a clock, a file, a network or a source of randomness: state goes in, state comes out.
-Start reading at :mod:`arbiter.engine.ruleset` (what the rules are) and :mod:`arbiter.engine.hand` (how a hand is played).
+Start reading at :mod:`arbiter.engine.ruleset` (what the rules are) and :mod:`arbiter.engine.hand` (how a hand is
+played).
 """
 
 from arbiter.engine.cards import CARDS, Card, Rank, Suit, cards_of, format_cards, mask_of, parse_cards
@@ -17,6 +18,8 @@ from arbiter.engine.view import PassView, PlayView, pass_view, play_view
 
 __all__ = [
     "CARDS",
+    "OPTIONS",
+    "RULE_SETS",
     "Card",
     "CardSyntaxError",
     "EngineError",
@@ -27,12 +30,10 @@ __all__ = [
     "IllegalPlay",
     "Moon",
     "MoonChoice",
-    "OPTIONS",
     "PassDirection",
     "PassView",
     "Phase",
     "PlayView",
-    "RULE_SETS",
     "Rank",
     "RuleSet",
     "RuleSetError",

@@ -51,7 +51,8 @@ def moon_choice(
 ) -> MoonChoice | None:
     """The choice that this hand offers to its shooter, or None when there is nothing to pick.
 
-    ``choice`` always offers it (default old). ``mixed`` offers it only when an old moon would end the game with the shooter
+    ``choice`` always offers it (default old). ``mixed`` offers it only when an old moon would end the game with the
+    shooter
     not among the best sides (default new; RULES.md, A10).
     """
     shooter = moon_shooter(rules, penalty_taken)

@@ -46,7 +46,8 @@ class Hand:
 
     Args:
         rules: the compiled rule set.
-        hands: by seat, the cards dealt as a mask (two planes with two packs). Any sizes are taken, so that positions from
+        hands: by seat, the cards dealt as a mask (two planes with two packs). Any sizes are taken, so that positions
+        from
             the middle of a hand can be set up; a hand is over when nobody holds a card.
         dealer: the dealer's seat.
         direction: where passed cards go; ``none`` starts play at once.
@@ -64,9 +65,9 @@ class Hand:
         "legal",
         "offenders",
         "passed",
+        "penalty_taken",
         "pending_bonus",
         "pending_penalty",
-        "penalty_taken",
         "phase",
         "received",
         "rules",

@@ -1,0 +1,84 @@
+"""Seeds and deals: ``deal = f(deal_seed, board, hand)`` over HMAC-SHA256, unbiased, the same in any language.
+
+All of it is specified in ``docs/deals.md``; integers are big-endian.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from arbiter.engine import Rules, mask_of
+
+SEED_BYTES: Final = 32
+"""Length of a tournament's seed and of a deal seed in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deal:
+    """The cards of one hand."""
+
+    hands: tuple[int, ...]
+    """By seat, as masks (two planes with two packs)."""
+    kitty: int
+    """Cards left over, as a mask."""
+
+
+def derive_deal_seed(tournament_seed: bytes, deal_set: int) -> bytes:
+    """Deal seed (32 bytes) of the tournament's deal set with this number, from 0."""
+    return _hmac(tournament_seed, b"hearts-arbiter/deal-set/v1", deal_set.to_bytes(8, "big"))
+
+
+def commitment(deal_seed: bytes) -> str:
+    """SHA-256 of a deal seed in hexadecimal digits: published before the first card, checked when the seed is."""
+    return hashlib.sha256(b"hearts-arbiter/commitment/v1" + deal_seed).hexdigest()
+
+
+def derive_bot_seed(tournament_seed: bytes, deal_set: int, seating_number: int, entrant: int) -> bytes:
+    """Seed (16 bytes) for one bot's own randomness in one sitting; says nothing about any deal."""
+    place = b"".join(value.to_bytes(8, "big") for value in (deal_set, seating_number, entrant))
+    return _hmac(tournament_seed, b"hearts-arbiter/bot-seed/v1", place)[:16]
+
+
+def dealer(rules: Rules, number: int) -> int:
+    """Dealer's seat of hand ``number`` (from 1): the deal moves one seat clockwise per hand.
+
+    Boards of a hands match count as one hand after the other; in a game its own hands count.
+    """
+    return (number - 1) % rules.seats
+
+
+def deal(rules: Rules, deal_seed: bytes, board: int, hand_number: int = 1) -> Deal:
+    """The cards of hand ``hand_number`` (from 1) of ``board`` (from 1).
+
+    The pack in index order is shuffled by Fisher-Yates from the last place down, each place drawing by rejection from
+    bytes of the board's own HMAC stream. Cards are then dealt one by one, beginning with seat 0; what does not
+    divide is the
+    kitty. Who plays, who deals and what was played before change nothing.
+    """
+    pack = list(rules.deck)
+    stream = _stream(deal_seed, board, hand_number)
+    for last in range(len(pack) - 1, 0, -1):
+        choices = last + 1
+        limit = 256 - 256 % choices
+        drawn = next(byte for byte in stream if byte < limit) % choices
+        pack[last], pack[drawn] = pack[drawn], pack[last]
+    dealt = rules.hand_size * rules.seats
+    hands = tuple(mask_of(pack[seat : dealt : rules.seats]) for seat in range(rules.seats))
+    return Deal(hands, mask_of(pack[dealt:]))
+
+
+def _stream(deal_seed: bytes, board: int, hand_number: int) -> Iterator[int]:
+    """Bytes without end: HMAC(deal_seed, label, board, hand, block) for block 0, 1, 2, ..."""
+    place = board.to_bytes(8, "big") + hand_number.to_bytes(8, "big")
+    block = 0
+    while True:
+        yield from _hmac(deal_seed, b"hearts-arbiter/deal/v1", place + block.to_bytes(8, "big"))
+        block += 1
+
+
+def _hmac(key: bytes, label: bytes, message: bytes) -> bytes:
+    return hmac.digest(key, label + b"\x00" + message, "sha256")

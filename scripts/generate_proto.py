@@ -25,7 +25,7 @@ class GenerateError(Exception):
 
 
 def main() -> int:
-    """Write the code, or with ``--check`` compare it. Exit status 0; 1 when the check finds a difference or a step fails."""
+    """Write the code, or with ``--check`` compare it. Exit status 1 when it differs or can't be generated, else 0."""
     parser = argparse.ArgumentParser(description="Generate arbiter/api from proto/.")
     parser.add_argument("--check", action="store_true", help="write nothing; name the files that differ")
     options = parser.parse_args()
@@ -74,7 +74,10 @@ def generate(proto: Path, out: Path) -> dict[str, bytes]:
 
 def plugin(name: str, parameter: str) -> list[str]:
     """Return protoc's options for a plugin that lies beside this interpreter."""
-    return [f"--plugin=protoc-gen-{name}={Path(sys.executable).parent / f'protoc-gen-{name}'}", f"--{name}_out={parameter}"]
+    return [
+        f"--plugin=protoc-gen-{name}={Path(sys.executable).parent / f'protoc-gen-{name}'}",
+        f"--{name}_out={parameter}",
+    ]
 
 
 def compiler(proto: Path, sources: list[str], options: list[str]) -> None:

@@ -1,6 +1,6 @@
-"""Make a virtual environment with pinned packages: ``make_environment.py VENV REQUIREMENTS [--project] [--stamp FILE]``.
+"""Make a virtual environment: ``make_environment.py VENV REQUIREMENTS [--project] [--stamp FILE]``.
 
-Runs on a bare Python, so it uses the standard library alone and still parses on a Python that is too old for the project.
+Runs on a bare Python, so it uses the standard library alone, and parses on Pythons that are too old for the project.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def _virtual_environment(venv: Path) -> Path:
     version = ".".join(str(part) for part in sys.version_info[:2])
     if sys.version_info[:2] < OLDEST:
         oldest = ".".join(str(part) for part in OLDEST)
-        raise SetupError(f"{sys.executable} is Python {version}; give {oldest} or newer: make PYTHON=python{oldest} ...")
+        raise SetupError(
+            f"{sys.executable} is Python {version}; give {oldest} or newer: make PYTHON=python{oldest} ..."
+        )
     python = venv / "bin" / "python"
     if python.exists() and (venv / "lib" / f"python{version}").is_dir() and _succeeds([str(python), "-m", "pip", "-V"]):
         return python

@@ -1,0 +1,180 @@
+"""Opens the database and hands out transactions.
+
+SQLite connections are set up here, and only here:
+
+* ``journal_mode=WAL``: readers never wait for the writer, nor the writer for them.
+* ``synchronous=FULL``: a commit is on the disk before it returns. ``NORMAL`` would let a power cut take back the last
+  commits, and by then a worker that got its acknowledgement has deleted its copy of the result, and a deal seed may have
+  been published whose sitting would have to be played again. The price is one flush for each transaction, and
+  a sitting, seconds of play, is one.
+* ``foreign_keys=ON``: off by default in SQLite.
+* ``busy_timeout``: a writer waits this long for another process's transaction instead of failing at once.
+* ``BEGIN IMMEDIATE`` for every transaction that writes: with a plain ``BEGIN`` two that have both read can't both go on to
+  write, and one fails without having waited. So writers are serial on SQLite; on other databases they lock the
+  row of the sitting or tournament that they decide about.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from arbiter.errors import UsageError
+from arbiter.store.errors import StoreError
+
+BUSY_TIMEOUT_SECONDS = 10.0
+"""How long a writer waits for another process to end its transaction."""
+
+_WRITES = "arbiter_writes"
+"""Name of the execution option that marks a connection's transactions as writing."""
+
+
+class Database:
+    """An engine with its two kinds of transactions. Safe for many threads; not to be used across a fork."""
+
+    def __init__(self, target: str | os.PathLike[str]) -> None:
+        """Prepare access to `target`, a database URL or the path of an SQLite file, which is created when missing.
+
+        Raises `UsageError` for a target that names no lasting database and `StoreError` for one that can't be reached.
+        """
+        url = _url(target)
+        self.name = url.render_as_string(hide_password=True)
+        self.is_sqlite = url.get_backend_name() == "sqlite"
+        if self.is_sqlite:
+            self.name = _touch_file(url)
+        self._engine = _engine(url, self.name)
+        self._writer = self._engine.execution_options(**{_WRITES: True})
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A session in a transaction that only reads: one consistent view of the database."""
+        with (
+            self._translated(),
+            Session(self._engine, autoflush=False, expire_on_commit=False) as session,
+            session.begin(),
+        ):
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """A session in a transaction that writes: all of it is committed at the end, or nothing on any exception."""
+        with self._translated(), Session(self._writer, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    @contextmanager
+    def connection(self, *, writes: bool) -> Iterator[Connection]:
+        """A bare connection in a transaction, for work on the schema."""
+        with self._translated(), (self._writer if writes else self._engine).begin() as connection:
+            yield connection
+
+    def use_write_ahead_log(self) -> None:
+        """Switch an SQLite file to its write-ahead log for good; nothing elsewhere. Raises `StoreError` where it can't."""
+        if not self.is_sqlite:
+            return
+        with self._translated():
+            connection = self._engine.raw_connection()
+            try:
+                cursor = connection.cursor()
+                cursor.execute("PRAGMA journal_mode=WAL")
+                mode = cursor.fetchone()
+            except sqlite3.Error as error:
+                raise StoreError(self._unusable(error)) from error
+            finally:
+                connection.close()
+        if mode != ("wal",):
+            raise StoreError(f"the database {self.name} can't use a write-ahead log; put it on a local disk")
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except OperationalError as error:
+            raise StoreError(self._unusable(error.orig)) from error
+        except DatabaseError as error:
+            # The subclasses are mistakes of this package and keep their traceback; the bare class is a damaged or foreign file.
+            if type(error) is not DatabaseError:
+                raise
+            raise StoreError(self._unusable(error.orig)) from error
+
+    def _unusable(self, reason: BaseException | None) -> str:
+        cause = " ".join(str(reason).split())
+        if "locked" in cause:
+            remedy = "end the other program that holds it open"
+        elif "not a database" in cause:
+            remedy = "name another file"
+        elif "malformed" in cause:
+            remedy = "restore it from a backup"
+        else:
+            remedy = "see that it is there, that there is room, and that this user may write to it"
+        return f"the database {self.name} can't be used: {cause}; {remedy}"
+
+
+def _url(target: str | os.PathLike[str]) -> URL:
+    text = os.fspath(target)
+    if "://" not in text:
+        if text in ("", ":memory:"):
+            raise UsageError(f"{text!r} names no lasting database; give the path of a file or a database URL")
+        return URL.create("sqlite", database=os.path.abspath(text))
+    try:
+        url = make_url(text)
+    except ArgumentError as error:
+        raise UsageError("the database URL can't be read; write DIALECT://USER:PASSWORD@HOST/NAME") from error
+    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+        raise UsageError(f"{text!r} names no lasting database; give the path of a file or a database URL")
+    return url
+
+
+def _touch_file(url: URL) -> str:
+    """See that the file can be written, creating it for this user alone, since it holds secret deal seeds."""
+    path = Path(url.database or "")
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        if not path.parent.is_dir():
+            remedy = f"create the folder {path.parent} first"
+        else:
+            remedy = "name a file that this user may write to"
+        raise StoreError(f"the database {path} can't be opened: {error.strerror}; {remedy}") from error
+    return str(path)
+
+
+def _engine(url: URL, name: str) -> Engine:
+    is_sqlite = url.get_backend_name() == "sqlite"
+    arguments: dict[str, object] = {"timeout": BUSY_TIMEOUT_SECONDS} if is_sqlite else {}
+    try:
+        engine = create_engine(url, connect_args=arguments)
+    except NoSuchModuleError as error:
+        raise UsageError(f"the database {name} is of no known kind; use sqlite or postgresql+psycopg") from error
+    except ImportError as error:
+        raise StoreError(f"the database {name} needs a driver: {error}; install it or use an SQLite file") from error
+    if is_sqlite:
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _set_up_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    # The driver's own idea of when to begin a transaction leaves out reads and schema changes: begin by hand instead.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute("PRAGMA synchronous=FULL")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writes = connection.get_execution_options().get(_WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

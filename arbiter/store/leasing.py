@@ -1,0 +1,194 @@
+"""Who plays which sitting: leases, their loss, and attempts.
+
+An attempt has outcome ``running`` exactly while it holds the lease of its sitting, so none stays open for ever.
+Every function that decides about one sitting first locks its row (`locked`); SQLite has no row locks and needs none here,
+because its writing transactions are serial.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from arbiter.store import plans
+from arbiter.store.errors import UnknownSitting
+from arbiter.store.records import (
+    Attempt,
+    AttemptOutcome,
+    Lease,
+    LeaseRefusal,
+    SittingKey,
+    SittingState,
+    TournamentState,
+)
+from arbiter.store.tables import AttemptRow, ResultRow, SittingRow, TournamentRow
+
+
+def locked(session: Session, key: SittingKey) -> SittingRow | None:
+    """The sitting's row, locked to the end of the transaction; None when there is no such sitting."""
+    return session.scalar(_select(key).with_for_update())
+
+
+def existing(session: Session, key: SittingKey) -> SittingRow:
+    """The sitting's row, to read from; raises `UnknownSitting`."""
+    sitting = session.scalar(_select(key))
+    if sitting is None:
+        raise no_such_sitting(key)
+    return sitting
+
+
+def no_such_sitting(key: SittingKey) -> UnknownSitting:
+    """The error for a key that names nothing."""
+    return UnknownSitting(f"there is no sitting {key}; take keys from the plan")
+
+
+def attempt_of(session: Session, sitting: SittingRow, key: SittingKey, number: int) -> AttemptRow:
+    """The row of one attempt; raises `UnknownSitting`."""
+    attempt = session.get(AttemptRow, (sitting.id, number))
+    if attempt is None:
+        raise UnknownSitting(f"there is no attempt {number} at sitting {key}; it had {sitting.attempts}")
+    return attempt
+
+
+def lease(session: Session, key: SittingKey, worker: str, now: datetime, duration: timedelta) -> Lease | LeaseRefusal:
+    """Give the sitting to `worker` as a new attempt, or say why not."""
+    sitting = locked(session, key)
+    if sitting is None:
+        return LeaseRefusal.UNKNOWN
+    if sitting.state is SittingState.RECORDED:
+        return LeaseRefusal.RECORDED
+    if sitting.state is SittingState.FAILED:
+        return LeaseRefusal.FAILED
+    state = session.scalar(select(TournamentRow.state).where(TournamentRow.id == key.tournament))
+    if state is not TournamentState.RUNNING:
+        return LeaseRefusal.NOT_RUNNING
+    if sitting.state is SittingState.LEASED:
+        holder = attempt_of(session, sitting, key, sitting.attempts)
+        if holder.worker != worker:
+            return LeaseRefusal.LEASED
+        # A worker that asks for what it holds has lost its task: refusing would leave the sitting idle until the
+        # lease expires (https://github.com/official-stockfish/fishtest/issues/1979).
+        holder.outcome = AttemptOutcome.LOST
+        holder.note = "its worker asked for the sitting anew"
+    sitting.state = SittingState.LEASED
+    sitting.attempts += 1
+    session.add(
+        AttemptRow(
+            sitting_id=sitting.id,
+            number=sitting.attempts,
+            worker=worker,
+            leased_at=now,
+            expires_at=now + duration,
+            outcome=AttemptOutcome.RUNNING,
+            note="",
+        )
+    )
+    return Lease(key, sitting.attempts, worker, now + duration)
+
+
+def renew(session: Session, key: SittingKey, attempt: int, now: datetime, duration: timedelta) -> bool:
+    """Let the attempt's lease end `duration` after `now`; False when it no longer holds it."""
+    sitting = locked(session, key)
+    if sitting is None or sitting.state is not SittingState.LEASED or sitting.attempts != attempt:
+        return False
+    attempt_of(session, sitting, key, attempt).expires_at = now + duration
+    return True
+
+
+def expire(session: Session, tournament: str, now: datetime) -> list[SittingKey]:
+    """Take back all leases that end at or before `now`; the sittings in schedule order."""
+    plans.get(session, tournament)
+    due = session.execute(_held(tournament).where(AttemptRow.expires_at <= now).with_for_update()).all()
+    for sitting, attempt in due:
+        sitting.state = SittingState.PLANNED
+        attempt.outcome = AttemptOutcome.LOST
+        attempt.note = "its lease expired"
+    return [_key(sitting) for sitting, _ in due]
+
+
+def release(session: Session, key: SittingKey, attempt: int, note: str, max_attempts: int) -> SittingState:
+    """End an attempt that holds its lease as an infrastructure failure, or change nothing; the sitting's state after it."""
+    sitting = locked(session, key)
+    if sitting is None:
+        raise no_such_sitting(key)
+    row = attempt_of(session, sitting, key, attempt)
+    if row.outcome is not AttemptOutcome.RUNNING:
+        return sitting.state
+    row.outcome = AttemptOutcome.INFRASTRUCTURE
+    row.note = note
+    sitting.infrastructure += 1
+    sitting.state = SittingState.FAILED if sitting.infrastructure >= max_attempts else SittingState.PLANNED
+    return sitting.state
+
+
+def retry_failed(session: Session, tournament: str) -> list[SittingKey]:
+    """Plan all failed sittings anew, their infrastructure failures forgotten; the sittings in schedule order."""
+    plans.get(session, tournament)
+    failed = session.scalars(_of(tournament, SittingState.FAILED).with_for_update()).all()
+    for sitting in failed:
+        sitting.state = SittingState.PLANNED
+        sitting.infrastructure = 0
+    return [_key(sitting) for sitting in failed]
+
+
+def planned(session: Session, tournament: str) -> list[SittingKey]:
+    """The sittings that wait for a worker, in schedule order."""
+    plans.get(session, tournament)
+    return [_key(sitting) for sitting in session.scalars(_of(tournament, SittingState.PLANNED))]
+
+
+def leases(session: Session, tournament: str) -> list[Lease]:
+    """The leases that are held, in schedule order."""
+    plans.get(session, tournament)
+    held = session.execute(_held(tournament))
+    return [Lease(_key(sitting), attempt.number, attempt.worker, attempt.expires_at) for sitting, attempt in held]
+
+
+def attempts(session: Session, key: SittingKey) -> list[Attempt]:
+    """All attempts at a sitting, oldest first; raises `UnknownSitting`."""
+    sitting = existing(session, key)
+    standing = session.scalar(select(ResultRow.digest).where(ResultRow.sitting_id == sitting.id))
+    rows = session.scalars(select(AttemptRow).where(AttemptRow.sitting_id == sitting.id).order_by(AttemptRow.number))
+    return [
+        Attempt(
+            number=row.number,
+            worker=row.worker,
+            leased_at=row.leased_at,
+            outcome=row.outcome,
+            note=row.note,
+            digest=row.digest,
+            agrees=None if row.digest is None else row.digest == standing,
+        )
+        for row in rows
+    ]
+
+
+def _select(key: SittingKey) -> Select[SittingRow]:
+    return select(SittingRow).where(
+        SittingRow.tournament_id == key.tournament,
+        SittingRow.match_number == key.match,
+        SittingRow.number == key.sitting,
+    )
+
+
+def _of(tournament: str, state: SittingState) -> Select[SittingRow]:
+    return (
+        select(SittingRow)
+        .where(SittingRow.tournament_id == tournament, SittingRow.state == state)
+        .order_by(SittingRow.match_number, SittingRow.number)
+    )
+
+
+def _held(tournament: str) -> Select[SittingRow, AttemptRow]:
+    """The leased sittings, each with the attempt that holds it."""
+    return (
+        _of(tournament, SittingState.LEASED)
+        .join(AttemptRow, (AttemptRow.sitting_id == SittingRow.id) & (AttemptRow.number == SittingRow.attempts))
+        .add_columns(AttemptRow)
+    )
+
+
+def _key(sitting: SittingRow) -> SittingKey:
+    return SittingKey(sitting.tournament_id, sitting.match_number, sitting.number)

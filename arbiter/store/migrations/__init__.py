@@ -1,0 +1,1 @@
+"""Alembic's home: `env` is run by Alembic, `versions` holds one module for each change of the schema."""

@@ -1,0 +1,218 @@
+"""Tournaments as they are planned: writing a plan, reading it, and moving through its life cycle."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
+
+from arbiter.store.errors import InvalidPlan, TransitionRefused, UnknownTournament
+from arbiter.store.records import (
+    FINISHED,
+    TRANSITIONS,
+    Entrant,
+    Match,
+    SittingState,
+    Tournament,
+    TournamentState,
+)
+from arbiter.store.tables import EntrantRow, MatchEntrantRow, MatchRow, SittingRow, TournamentRow
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_IDS_IN_A_MESSAGE = 10
+
+
+def create(
+    session: Session,
+    tournament: Tournament,
+    entrants: Sequence[Entrant],
+    matches: Sequence[Match],
+    sittings_per_match: int,
+) -> None:
+    """Write a whole plan; raises `InvalidPlan` when its parts do not fit together or the id is taken."""
+    _check(tournament, entrants, matches, sittings_per_match)
+    if session.get(TournamentRow, tournament.id) is not None:
+        raise InvalidPlan(f"there is a tournament {tournament.id!r} already; choose another id")
+    session.add(
+        TournamentRow(
+            id=tournament.id,
+            name=tournament.name,
+            state=tournament.state,
+            spec=tournament.spec,
+            deal_seed=tournament.deal_seed,
+            created_at=tournament.created_at,
+            finished_at=tournament.finished_at,
+            failure=tournament.failure,
+        )
+    )
+    session.flush()
+    of = {"tournament_id": tournament.id}
+    rows: dict[type[EntrantRow | MatchRow | MatchEntrantRow | SittingRow], list[dict[str, object]]] = {
+        EntrantRow: [
+            of | {"number": e.index, "name": e.name, "digest": e.digest, "folder": e.folder, "manifest": e.manifest}
+            for e in entrants
+        ],
+        MatchRow: [
+            of | {"number": m.index, "deal_seed": m.deal_seed, "commitment": m.commitment, "boards": m.boards}
+            for m in matches
+        ],
+        MatchEntrantRow: [
+            of | {"match_number": m.index, "position": position, "entrant_number": entrant}
+            for m in matches
+            for position, entrant in enumerate(m.entrants)
+        ],
+        SittingRow: [
+            of
+            | {
+                "match_number": m.index,
+                "number": number,
+                "state": SittingState.PLANNED,
+                "attempts": 0,
+                "infrastructure": 0,
+            }
+            for m in matches
+            for number in range(sittings_per_match)
+        ],
+    }
+    for table, values in rows.items():
+        if values:
+            session.execute(insert(table), values)
+
+
+def get(session: Session, tournament: str) -> Tournament:
+    """The tournament with this id; raises `UnknownTournament`."""
+    row = session.get(TournamentRow, tournament)
+    if row is None:
+        raise UnknownTournament(f"there is no tournament {tournament!r}; {_choice(_ids(session))}")
+    return _tournament(row)
+
+
+def find(session: Session, prefix: str) -> Tournament:
+    """The tournament with this id, or else the only one whose id begins so; raises `UnknownTournament`."""
+    ids = _ids(session)
+    if prefix in ids:
+        return get(session, prefix)
+    fitting = [each for each in ids if each.startswith(prefix)]
+    if not fitting:
+        raise UnknownTournament(f"no tournament's id begins with {prefix!r}; {_choice(ids)}")
+    if len(fitting) > 1:
+        raise UnknownTournament(f"several tournaments' ids begin with {prefix!r}; {_choice(fitting)}")
+    return get(session, fitting[0])
+
+
+def all_tournaments(session: Session) -> list[Tournament]:
+    """All tournaments, newest first."""
+    return [_tournament(row) for row in session.scalars(select(TournamentRow).order_by(*_NEWEST_FIRST))]
+
+
+def entrants_of(session: Session, tournament: str) -> list[Entrant]:
+    """The entrants by index; raises `UnknownTournament`."""
+    get(session, tournament)
+    rows = session.scalars(select(EntrantRow).where(EntrantRow.tournament_id == tournament).order_by(EntrantRow.number))
+    return [Entrant(row.number, row.name, row.digest, row.folder, row.manifest) for row in rows]
+
+
+def matches_of(session: Session, tournament: str) -> list[Match]:
+    """The matches in schedule order; raises `UnknownTournament`."""
+    get(session, tournament)
+    groups: dict[int, list[int]] = {}
+    for number, entrant in session.execute(
+        select(MatchEntrantRow.match_number, MatchEntrantRow.entrant_number)
+        .where(MatchEntrantRow.tournament_id == tournament)
+        .order_by(MatchEntrantRow.match_number, MatchEntrantRow.position)
+    ):
+        groups.setdefault(number, []).append(entrant)
+    rows = session.scalars(select(MatchRow).where(MatchRow.tournament_id == tournament).order_by(MatchRow.number))
+    return [Match(row.number, tuple(groups[row.number]), row.deal_seed, row.commitment, row.boards) for row in rows]
+
+
+def set_state(
+    session: Session, tournament: str, state: TournamentState, failure: str | None, now: datetime
+) -> Tournament:
+    """Move a tournament on; raises `UnknownTournament` or `TransitionRefused`."""
+    row = session.get(TournamentRow, tournament, with_for_update=True)
+    if row is None:
+        raise UnknownTournament(f"there is no tournament {tournament!r}; {_choice(_ids(session))}")
+    if state not in TRANSITIONS[row.state]:
+        after = ", ".join(sorted(TRANSITIONS[row.state])) or "nothing, it is final"
+        raise TransitionRefused(
+            f"tournament {tournament!r} can't go from {row.state} to {state}; after {row.state} can come: {after}"
+        )
+    if (state is TournamentState.FAILED) != (failure is not None):
+        raise TransitionRefused(
+            f"tournament {tournament!r} can't go from {row.state} to {state} "
+            f"{'without' if failure is None else 'with'} a failure; give one exactly for state failed"
+        )
+    row.state = state
+    row.failure = failure
+    row.finished_at = now if state in FINISHED else None
+    return _tournament(row)
+
+
+_NEWEST_FIRST = (TournamentRow.created_at.desc(), TournamentRow.id)
+
+
+def _ids(session: Session) -> list[str]:
+    return list(session.scalars(select(TournamentRow.id).order_by(*_NEWEST_FIRST)))
+
+
+def _choice(ids: Sequence[str]) -> str:
+    if not ids:
+        return "there are none yet"
+    more = f" and {len(ids) - _IDS_IN_A_MESSAGE} more" if len(ids) > _IDS_IN_A_MESSAGE else ""
+    return f"there is {', '.join(ids[:_IDS_IN_A_MESSAGE])}{more}"
+
+
+def _tournament(row: TournamentRow) -> Tournament:
+    return Tournament(
+        id=row.id,
+        name=row.name,
+        state=row.state,
+        spec=row.spec,
+        deal_seed=row.deal_seed,
+        created_at=row.created_at,
+        finished_at=row.finished_at,
+        failure=row.failure,
+    )
+
+
+def _check(
+    tournament: Tournament, entrants: Sequence[Entrant], matches: Sequence[Match], sittings_per_match: int
+) -> None:
+    where = f"tournament {tournament.id!r}"
+    if _ID.fullmatch(tournament.id) is None:
+        raise InvalidPlan(
+            f"{where}: an id has 1 to 64 letters, digits, dots, dashes or underscores, a letter or digit first"
+        )
+    if tournament.state in FINISHED or tournament.finished_at is not None or tournament.failure is not None:
+        raise InvalidPlan(f"{where}: a new tournament can't be finished; give it state draft, scheduled or running")
+    if sittings_per_match < 1:
+        raise InvalidPlan(f"{where}: {sittings_per_match} sittings in each match; there must be one at least")
+    _check_json(tournament.spec, f"{where}: its spec")
+    for place, entrant in enumerate(entrants):
+        if entrant.index != place:
+            raise InvalidPlan(f"{where}: entrant {entrant.name!r} has index {entrant.index}; it stands at {place}")
+        _check_json(entrant.manifest, f"{where}: the manifest of entrant {entrant.name!r}")
+    for place, match in enumerate(matches):
+        if match.index != place:
+            raise InvalidPlan(f"{where}: a match has index {match.index}; it stands at {place}")
+        if not match.entrants or not set(match.entrants) <= set(range(len(entrants))):
+            raise InvalidPlan(
+                f"{where}: match {place} has entrants {list(match.entrants)}; choose from 0 to {len(entrants) - 1}"
+            )
+        if match.boards < 1:
+            raise InvalidPlan(f"{where}: match {place} has {match.boards} boards; there must be one at least")
+
+
+def _check_json(value: dict[str, object], what: str) -> None:
+    """Refuse what would not come back as it went in."""
+    try:
+        same = json.loads(json.dumps(value, allow_nan=False)) == value
+    except (TypeError, ValueError) as error:
+        raise InvalidPlan(f"{what} is not JSON: {error}") from error
+    if not same:
+        raise InvalidPlan(f"{what} changes as JSON; use lists for tuples and text for keys")

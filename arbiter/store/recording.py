@@ -1,0 +1,137 @@
+"""Records what a worker reports of a sitting: once, whatever is repeated, late or contradictory."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from hashlib import sha256
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.orm import Session
+
+from arbiter.store.errors import InvalidResult
+from arbiter.store.leasing import attempt_of, locked, no_such_sitting
+from arbiter.store.records import AttemptOutcome, Recorded, SittingKey, SittingResult, SittingState
+from arbiter.store.tables import (
+    AlarmRow,
+    AttemptRow,
+    BotLogRow,
+    FaultRow,
+    MatchEntrantRow,
+    MatchRow,
+    ResultRow,
+    SeatResultRow,
+    SittingRow,
+)
+
+
+def check(key: SittingKey, result: SittingResult) -> None:
+    """Raise `InvalidResult` when a result contradicts itself; needs no database."""
+    if sha256(result.replay).hexdigest() != result.digest:
+        raise InvalidResult(f"the result of sitting {key} has a digest that is not its replay's; report it unchanged")
+    if len({(each.board, each.seat) for each in result.results}) != len(result.results):
+        raise InvalidResult(f"the result of sitting {key} names a seat of a board twice; it must name each once")
+
+
+def record(
+    session: Session, key: SittingKey, number: int, result: SittingResult, compressed_replay: bytes, now: datetime
+) -> Recorded:
+    """Take the result of attempt `number`; the first attempt that gets here stands, late or not.
+
+    Raises `UnknownSitting` for a sitting or attempt that does not exist and `InvalidResult` for entrants or boards that are
+    not the match's.
+    """
+    sitting = locked(session, key)
+    if sitting is None:
+        raise no_such_sitting(key)
+    attempt = attempt_of(session, sitting, key, number)
+    if attempt.digest is not None and attempt.digest != result.digest:
+        _raise_alarm(session, attempt, result.digest, now)
+        return Recorded.CONFLICT
+    standing = session.scalar(select(ResultRow.attempt_number).where(ResultRow.sitting_id == sitting.id))
+    if standing == number:
+        return Recorded.REPEATED
+    attempt.digest = result.digest
+    if standing is not None:
+        attempt.outcome = AttemptOutcome.SUPERSEDED
+        return Recorded.SUPERSEDED
+    _check_match(session, key, result)
+    _close_running(session, sitting)
+    attempt.outcome = AttemptOutcome.RECORDED
+    sitting.state = SittingState.RECORDED
+    session.flush()
+    _insert(session, sitting.id, number, result, compressed_replay, now)
+    return Recorded.RECORDED
+
+
+def _raise_alarm(session: Session, attempt: AttemptRow, digest: str, now: datetime) -> None:
+    if session.get(AlarmRow, (attempt.sitting_id, attempt.number, digest)) is None:
+        session.add(
+            AlarmRow(
+                sitting_id=attempt.sitting_id,
+                attempt_number=attempt.number,
+                digest=digest,
+                first_digest=attempt.digest,
+                raised_at=now,
+            )
+        )
+
+
+def _close_running(session: Session, sitting: SittingRow) -> None:
+    """End whichever attempt holds the lease: nothing will take it back once the sitting is recorded."""
+    session.execute(
+        update(AttemptRow)
+        .where(AttemptRow.sitting_id == sitting.id, AttemptRow.outcome == AttemptOutcome.RUNNING)
+        .values(outcome=AttemptOutcome.SUPERSEDED)
+    )
+
+
+def _check_match(session: Session, key: SittingKey, result: SittingResult) -> None:
+    boards = session.scalar(
+        select(MatchRow.boards).where(MatchRow.tournament_id == key.tournament, MatchRow.number == key.match)
+    )
+    entrants = set(
+        session.scalars(
+            select(MatchEntrantRow.entrant_number).where(
+                MatchEntrantRow.tournament_id == key.tournament, MatchEntrantRow.match_number == key.match
+            )
+        )
+    )
+    named = {each.entrant for part in (result.results, result.faults, result.logs) for each in part}
+    if not named <= entrants:
+        raise InvalidResult(
+            f"the result of sitting {key} names entrants {sorted(named - entrants)}; its match has {sorted(entrants)}"
+        )
+    outside = {each.board for each in result.results} - set(range(1, (boards or 0) + 1))
+    if outside:
+        raise InvalidResult(f"the result of sitting {key} names boards {sorted(outside)}; its match has 1 to {boards}")
+
+
+def _insert(
+    session: Session, sitting_id: int, number: int, result: SittingResult, compressed_replay: bytes, now: datetime
+) -> None:
+    of = {"sitting_id": sitting_id}
+    session.execute(
+        insert(ResultRow),
+        [
+            of
+            | {
+                "attempt_number": number,
+                "recorded_at": now,
+                "digest": result.digest,
+                "hands": result.hands,
+                "seconds": result.seconds,
+                "replay": compressed_replay,
+            }
+        ],
+    )
+    if result.results:
+        session.execute(insert(SeatResultRow), [of | asdict(each) for each in result.results])
+    if result.faults:
+        session.execute(
+            insert(FaultRow), [of | {"number": place} | asdict(each) for place, each in enumerate(result.faults)]
+        )
+    if result.logs:
+        session.execute(
+            insert(BotLogRow), [of | {"number": place} | asdict(each) for place, each in enumerate(result.logs)]
+        )

@@ -1,0 +1,348 @@
+"""The values that go into the store and come out of it.
+
+All are immutable, know nothing of the database, and count from zero except for attempts and boards, which count from one.
+All times are timezone-aware and come back in UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from arbiter.errors import UsageError
+
+
+class TournamentState(StrEnum):
+    """Where a tournament is in its life; see `TRANSITIONS` for the ways between."""
+
+    DRAFT = "draft"  #: being put together; nothing is played
+    SCHEDULED = "scheduled"  #: complete and fixed, waiting for its start
+    RUNNING = "running"  #: its sittings are leased out
+    PAUSED = "paused"  #: nothing new is leased; results of what was leased are still taken
+    COMPLETED = "completed"  #: every sitting is recorded; final
+    CANCELLED = "cancelled"  #: ended early by the host; final
+    FAILED = "failed"  #: can't go on without the host, who may set it running again
+
+
+TRANSITIONS: Mapping[TournamentState, frozenset[TournamentState]] = {
+    TournamentState.DRAFT: frozenset({TournamentState.SCHEDULED, TournamentState.CANCELLED, TournamentState.FAILED}),
+    TournamentState.SCHEDULED: frozenset({TournamentState.RUNNING, TournamentState.CANCELLED, TournamentState.FAILED}),
+    TournamentState.RUNNING: frozenset(
+        {TournamentState.PAUSED, TournamentState.COMPLETED, TournamentState.CANCELLED, TournamentState.FAILED}
+    ),
+    TournamentState.PAUSED: frozenset({TournamentState.RUNNING, TournamentState.CANCELLED, TournamentState.FAILED}),
+    TournamentState.FAILED: frozenset({TournamentState.RUNNING, TournamentState.CANCELLED}),
+    TournamentState.COMPLETED: frozenset(),
+    TournamentState.CANCELLED: frozenset(),
+}
+"""The states that each state can change to."""
+
+FINISHED: frozenset[TournamentState] = frozenset(
+    {TournamentState.COMPLETED, TournamentState.CANCELLED, TournamentState.FAILED}
+)
+"""The states in which a tournament has a finishing time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tournament:
+    """One event: what was asked for, and how far it is.
+
+    Attributes:
+        id: Unique name in addresses and commands, e.g. ``demo-1a2b``; no slash and no space.
+        name: What people read.
+        state: Where it is in its life.
+        spec: The normalised tournament file, JSON values only.
+        deal_seed: Secret until the last sitting is recorded; never part of the `repr`.
+        created_at: When it was made.
+        finished_at: When it reached a state in `FINISHED`, else None.
+        failure: Why it failed; given exactly in state ``failed``.
+    """
+
+    id: str
+    name: str
+    state: TournamentState
+    spec: dict[str, object]
+    deal_seed: bytes = field(repr=False)
+    created_at: datetime
+    finished_at: datetime | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """One bot version in a tournament.
+
+    Attributes:
+        index: Its number in the tournament, from 0.
+        name: What people read.
+        digest: The content address of its files.
+        folder: Where those files are kept.
+        manifest: What its author declared, JSON values only.
+    """
+
+    index: int
+    name: str
+    digest: str
+    folder: str
+    manifest: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A group of entrants over one deal set.
+
+    Attributes:
+        index: Its place in the schedule, from 0.
+        entrants: Indexes of the entrants, in schedule order.
+        deal_seed: Secret of its deal set; never part of the `repr`.
+        commitment: The published hash of the deal seed.
+        boards: How many boards the deal set has.
+    """
+
+    index: int
+    entrants: tuple[int, ...]
+    deal_seed: bytes = field(repr=False)
+    commitment: str
+    boards: int
+
+
+_SITTING_KEY = re.compile(r"([^/\s]+)/(0|[1-9][0-9]{0,8})/(0|[1-9][0-9]{0,8})")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SittingKey:
+    """The address of one sitting; keys of one tournament sort in schedule order.
+
+    Attributes:
+        tournament: The tournament's id.
+        match: The match's index.
+        sitting: The sitting's number in its match, from 0.
+    """
+
+    tournament: str
+    match: int
+    sitting: int
+
+    def __str__(self) -> str:
+        return f"{self.tournament}/{self.match}/{self.sitting}"
+
+    @classmethod
+    def parse(cls, text: str) -> SittingKey:
+        """Read what `str` wrote; raises `UsageError` on anything else."""
+        found = _SITTING_KEY.fullmatch(text)
+        if found is None:
+            raise UsageError(f"{text!r} does not name a sitting; write TOURNAMENT/MATCH/SITTING, such as demo-1a2b/3/0")
+        return cls(found[1], int(found[2]), int(found[3]))
+
+
+class SittingState(StrEnum):
+    """Where a sitting is."""
+
+    PLANNED = "planned"  #: waiting for a worker
+    LEASED = "leased"  #: a worker holds it until its lease expires
+    RECORDED = "recorded"  #: its result stands; final
+    FAILED = "failed"  #: given back for infrastructure failures too often; the host must look
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A worker's hold on a sitting.
+
+    Attributes:
+        key: The sitting.
+        attempt: The number of this try at the sitting, from 1.
+        worker: Who holds it.
+        expires_at: From this moment on it may be taken back.
+    """
+
+    key: SittingKey
+    attempt: int
+    worker: str
+    expires_at: datetime
+
+
+class LeaseRefusal(StrEnum):
+    """Why a worker gets no lease."""
+
+    UNKNOWN = "unknown"  #: there is no such sitting
+    RECORDED = "recorded"  #: its result stands already
+    LEASED = "leased"  #: another worker holds it
+    NOT_RUNNING = "not_running"  #: its tournament is not running
+    FAILED = "failed"  #: the host has to look at it first
+
+
+class AttemptOutcome(StrEnum):
+    """How a try at a sitting ended."""
+
+    RUNNING = "running"  #: it holds the lease
+    LOST = "lost"  #: its lease expired, or its worker asked for the sitting anew
+    RECORDED = "recorded"  #: its result stands
+    SUPERSEDED = "superseded"  #: the result of another attempt stands
+    INFRASTRUCTURE = "infrastructure"  #: its worker gave it back: the machine failed, not a bot
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try at a sitting.
+
+    Attributes:
+        number: From 1 in its sitting.
+        worker: Who made it.
+        leased_at: When it began.
+        outcome: How it ended.
+        note: Why, where there is more to say; else empty.
+        digest: Digest of the replay it reported, None when it reported none.
+        agrees: Whether that digest equals the standing result's; None when it reported none.
+    """
+
+    number: int
+    worker: str
+    leased_at: datetime
+    outcome: AttemptOutcome
+    note: str
+    digest: str | None
+    agrees: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class SeatResult:
+    """What one seat made of one board.
+
+    Attributes:
+        board: Number of the board in its deal set, from 1.
+        seat: The seat, from 0.
+        entrant: Index of the entrant who sat there.
+        hands: Hands played on the board.
+        points: Points taken over those hands.
+        total: The seat's score when the board ended, as the rule set keeps it.
+    """
+
+    board: int
+    seat: int
+    entrant: int
+    hands: int
+    points: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing a bot did wrong, with the place where it happened as far as there was one.
+
+    Attributes:
+        entrant: Index of the entrant.
+        board: Board, from 1, or None outside of any.
+        hand: Hand on that board, or None.
+        seat: Seat, from 0, or None.
+        trick: Trick of that hand, or None.
+        code: The fault's name, such as ``ILLEGAL_PLAY``.
+        detail: What a reader needs to understand it.
+    """
+
+    entrant: int
+    board: int | None
+    hand: int | None
+    seat: int | None
+    trick: int | None
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class BotLog:
+    """How one bot process of a sitting ended and what it wrote on stderr.
+
+    Attributes:
+        entrant: Index of the entrant.
+        ending: How the process ended.
+        log: Its stderr as far as it was kept.
+    """
+
+    entrant: int
+    ending: str
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
+class SittingResult:
+    """All that a worker reports of one sitting.
+
+    Attributes:
+        results: One for each seat of each board.
+        faults: In the order in which they happened.
+        logs: One for each bot process.
+        replay: The replay, uncompressed.
+        digest: SHA-256 of the replay in lower-case hexadecimal.
+        hands: Hands played in all.
+        seconds: How long the sitting took, in seconds.
+    """
+
+    results: tuple[SeatResult, ...]
+    faults: tuple[Fault, ...]
+    logs: tuple[BotLog, ...]
+    replay: bytes = field(repr=False)
+    digest: str
+    hands: int
+    seconds: float
+
+
+class Recorded(StrEnum):
+    """What became of a reported result."""
+
+    RECORDED = "recorded"  #: it stands
+    REPEATED = "repeated"  #: it stood already, reported by the same attempt; nothing changed
+    SUPERSEDED = "superseded"  #: another attempt's stands; only this one's digest is kept
+    CONFLICT = "conflict"  #: the attempt had reported something else before; an alarm is kept, nothing else changed
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """One attempt that reported two different results.
+
+    Attributes:
+        key: The sitting.
+        attempt: The attempt's number.
+        first_digest: What it reported first.
+        digest: What it reported then.
+        raised_at: When.
+    """
+
+    key: SittingKey
+    attempt: int
+    first_digest: str
+    digest: str
+    raised_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a tournament is.
+
+    Attributes:
+        sittings: Number of sittings in each state, every state named.
+        matches: Number of matches.
+        matches_complete: Those with every sitting recorded.
+        hands: Hands in the recorded sittings.
+        seconds: Sum of the recorded sittings' durations: worker time, not clock time.
+        faults: Faults in the recorded sittings.
+    """
+
+    sittings: Mapping[SittingState, int]
+    matches: int
+    matches_complete: int
+    hands: int
+    seconds: float
+    faults: int
+
+    @property
+    def total(self) -> int:
+        """Number of sittings in all."""
+        return sum(self.sittings.values())
+
+    @property
+    def done(self) -> bool:
+        """Whether every sitting is recorded."""
+        return self.sittings[SittingState.RECORDED] == self.total

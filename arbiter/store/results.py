@@ -1,0 +1,165 @@
+"""Reads what was recorded. Whatever has an order comes in schedule order, never in the order of arrival."""
+
+from __future__ import annotations
+
+import zlib
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from arbiter.store import plans
+from arbiter.store.errors import UnknownSitting
+from arbiter.store.leasing import existing
+from arbiter.store.records import (
+    Alarm,
+    BotLog,
+    Fault,
+    Progress,
+    SeatResult,
+    SittingKey,
+    SittingState,
+)
+from arbiter.store.tables import AlarmRow, BotLogRow, FaultRow, MatchRow, ResultRow, SeatResultRow, SittingRow
+
+REPLAY_LEVEL = 6
+"""zlib's compression level for replays, the usual middle between size and time."""
+
+
+def compress(replay: bytes) -> bytes:
+    """The form in which a replay is kept."""
+    return zlib.compress(replay, REPLAY_LEVEL)
+
+
+def progress(session: Session, tournament: str) -> Progress:
+    """How far the tournament is; raises `UnknownTournament`."""
+    plans.get(session, tournament)
+    counts = session.execute(
+        select(SittingRow.state, func.count()).where(SittingRow.tournament_id == tournament).group_by(SittingRow.state)
+    )
+    sittings = dict.fromkeys(SittingState, 0) | {state: count for state, count in counts}
+    hands, seconds = session.execute(
+        select(func.coalesce(func.sum(ResultRow.hands), 0), func.coalesce(func.sum(ResultRow.seconds), 0.0))
+        .join(SittingRow, SittingRow.id == ResultRow.sitting_id)
+        .where(SittingRow.tournament_id == tournament)
+    ).one()
+    faults = session.scalar(
+        select(func.count())
+        .select_from(FaultRow)
+        .join(SittingRow, SittingRow.id == FaultRow.sitting_id)
+        .where(SittingRow.tournament_id == tournament)
+    )
+    matches = session.scalar(select(func.count()).select_from(MatchRow).where(MatchRow.tournament_id == tournament))
+    incomplete = session.scalar(
+        select(func.count(SittingRow.match_number.distinct())).where(
+            SittingRow.tournament_id == tournament, SittingRow.state != SittingState.RECORDED
+        )
+    )
+    return Progress(
+        sittings=sittings,
+        matches=matches or 0,
+        matches_complete=(matches or 0) - (incomplete or 0),
+        hands=int(hands),
+        seconds=float(seconds),
+        faults=faults or 0,
+    )
+
+
+def seat_results(session: Session, tournament: str, complete_only: bool) -> list[tuple[int, int, SeatResult]]:
+    """(match, sitting, result), ordered by match, board, sitting, seat; raises `UnknownTournament`.
+
+    With `complete_only`, of those matches alone of which every sitting is recorded.
+    """
+    plans.get(session, tournament)
+    wanted = (
+        select(
+            SittingRow.match_number,
+            SittingRow.number,
+            SeatResultRow.board,
+            SeatResultRow.seat,
+            SeatResultRow.entrant,
+            SeatResultRow.hands,
+            SeatResultRow.points,
+            SeatResultRow.total,
+        )
+        .join(SeatResultRow, SeatResultRow.sitting_id == SittingRow.id)
+        .where(SittingRow.tournament_id == tournament)
+        .order_by(SittingRow.match_number, SeatResultRow.board, SittingRow.number, SeatResultRow.seat)
+    )
+    if complete_only:
+        incomplete = select(SittingRow.match_number).where(
+            SittingRow.tournament_id == tournament, SittingRow.state != SittingState.RECORDED
+        )
+        wanted = wanted.where(SittingRow.match_number.not_in(incomplete))
+    return [(match, sitting, SeatResult(*result)) for match, sitting, *result in session.execute(wanted)]
+
+
+def fault_counts(session: Session, tournament: str) -> dict[int, dict[str, int]]:
+    """Number of faults by entrant and code, those with none left out; raises `UnknownTournament`."""
+    plans.get(session, tournament)
+    counts: dict[int, dict[str, int]] = {}
+    for entrant, code, count in session.execute(
+        select(FaultRow.entrant, FaultRow.code, func.count())
+        .join(SittingRow, SittingRow.id == FaultRow.sitting_id)
+        .where(SittingRow.tournament_id == tournament)
+        .group_by(FaultRow.entrant, FaultRow.code)
+        .order_by(FaultRow.entrant, FaultRow.code)
+    ):
+        counts.setdefault(entrant, {})[code] = count
+    return counts
+
+
+def faults(session: Session, tournament: str) -> list[tuple[SittingKey, Fault]]:
+    """All faults in schedule order, those of a sitting as they happened; raises `UnknownTournament`."""
+    plans.get(session, tournament)
+    rows = session.execute(
+        select(SittingRow.match_number, SittingRow.number, FaultRow)
+        .join(FaultRow, FaultRow.sitting_id == SittingRow.id)
+        .where(SittingRow.tournament_id == tournament)
+        .order_by(SittingRow.match_number, SittingRow.number, FaultRow.number)
+    )
+    return [
+        (
+            SittingKey(tournament, match, sitting),
+            Fault(row.entrant, row.board, row.hand, row.seat, row.trick, row.code, row.detail),
+        )
+        for match, sitting, row in rows
+    ]
+
+
+def alarms(session: Session, tournament: str) -> list[Alarm]:
+    """All alarms in schedule order, those of an attempt as they were raised; raises `UnknownTournament`."""
+    plans.get(session, tournament)
+    rows = session.execute(
+        select(SittingRow.match_number, SittingRow.number, AlarmRow)
+        .join(AlarmRow, AlarmRow.sitting_id == SittingRow.id)
+        .where(SittingRow.tournament_id == tournament)
+        .order_by(
+            SittingRow.match_number, SittingRow.number, AlarmRow.attempt_number, AlarmRow.raised_at, AlarmRow.digest
+        )
+    )
+    return [
+        Alarm(SittingKey(tournament, match, sitting), row.attempt_number, row.first_digest, row.digest, row.raised_at)
+        for match, sitting, row in rows
+    ]
+
+
+def replay(session: Session, key: SittingKey) -> bytes:
+    """The standing result's replay; raises `UnknownSitting`, also when nothing is recorded yet."""
+    sitting = existing(session, key)
+    compressed = session.scalar(select(ResultRow.replay).where(ResultRow.sitting_id == sitting.id))
+    if compressed is None:
+        raise _not_recorded(sitting, key)
+    return zlib.decompress(compressed)
+
+
+def logs(session: Session, key: SittingKey) -> tuple[BotLog, ...]:
+    """The standing result's bot logs as reported; raises `UnknownSitting`, also when nothing is recorded yet."""
+    sitting = existing(session, key)
+    if sitting.state is not SittingState.RECORDED:
+        raise _not_recorded(sitting, key)
+    rows = session.scalars(select(BotLogRow).where(BotLogRow.sitting_id == sitting.id).order_by(BotLogRow.number))
+    return tuple(BotLog(row.entrant, row.ending, row.log) for row in rows)
+
+
+def _not_recorded(sitting: SittingRow, key: SittingKey) -> UnknownSitting:
+    return UnknownSitting(f"sitting {key} has no result yet; it is {sitting.state}")

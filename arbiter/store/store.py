@@ -1,0 +1,239 @@
+"""The store: every question to the database and every change of it, one transaction each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Self
+
+from arbiter.errors import UsageError
+from arbiter.store import leasing, plans, recording, results, schema
+from arbiter.store.database import Database
+from arbiter.store.records import (
+    Alarm,
+    Attempt,
+    BotLog,
+    Entrant,
+    Fault,
+    Lease,
+    LeaseRefusal,
+    Match,
+    Progress,
+    Recorded,
+    SeatResult,
+    SittingKey,
+    SittingResult,
+    SittingState,
+    Tournament,
+    TournamentState,
+)
+
+MAX_ATTEMPTS = 3
+"""How often a sitting may be given back for infrastructure failures before the host has to look."""
+
+
+class Store:
+    """The plan and the results of all tournaments.
+
+    Safe for many threads, and for several processes on one database. Each method is one transaction; after an exception
+    nothing of it has happened. Methods that take a tournament's id raise `UnknownTournament` when there is none of that
+    id; any method raises `StoreError` when the database fails. Times must be timezone-aware.
+    """
+
+    def __init__(self, database: Database) -> None:
+        """Use a database whose schema is up to date; `open` is the usual way."""
+        self._database = database
+
+    @classmethod
+    def open(cls, target: str | os.PathLike[str]) -> Self:
+        """Open a database URL or the path of an SQLite file, created when missing, and bring its schema up to date.
+
+        Raises `UsageError` for a target that names no lasting database, and `StoreError` for one that can't be opened, is
+        not ours, or was written by a later version.
+        """
+        database = Database(target)
+        try:
+            schema.upgrade(database)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- plans ---------------------------------------------------------------------------------------------------------
+
+    def create_tournament(
+        self,
+        tournament: Tournament,
+        entrants: Sequence[Entrant],
+        matches: Sequence[Match],
+        sittings_per_match: int,
+    ) -> None:
+        """Write a whole plan with every sitting planned; raises `InvalidPlan`, also when the id is taken."""
+        _check_aware(tournament.created_at)
+        with self._database.write() as session:
+            plans.create(session, tournament, entrants, matches, sittings_per_match)
+
+    def tournament(self, tournament: str) -> Tournament:
+        """The tournament with this id."""
+        with self._database.read() as session:
+            return plans.get(session, tournament)
+
+    def find_tournament(self, prefix: str) -> Tournament:
+        """The tournament with this id, or else the only one whose id begins so.
+
+        Raises `UnknownTournament`, which names the ids to choose from.
+        """
+        with self._database.read() as session:
+            return plans.find(session, prefix)
+
+    def tournaments(self) -> list[Tournament]:
+        """All tournaments, newest first."""
+        with self._database.read() as session:
+            return plans.all_tournaments(session)
+
+    def entrants(self, tournament: str) -> list[Entrant]:
+        """A tournament's entrants by index."""
+        with self._database.read() as session:
+            return plans.entrants_of(session, tournament)
+
+    def matches(self, tournament: str) -> list[Match]:
+        """A tournament's matches in schedule order."""
+        with self._database.read() as session:
+            return plans.matches_of(session, tournament)
+
+    def set_state(
+        self, tournament: str, state: TournamentState, *, now: datetime, failure: str | None = None
+    ) -> Tournament:
+        """Move a tournament on in its life and return it as it then is.
+
+        `failure`, the reason, is given exactly for state ``failed``. Raises `TransitionRefused` for a change that
+        `TRANSITIONS` does not have, staying in the same state included.
+        """
+        _check_aware(now)
+        with self._database.write() as session:
+            return plans.set_state(session, tournament, state, failure, now)
+
+    # -- leases --------------------------------------------------------------------------------------------------------
+
+    def lease(self, key: SittingKey, worker: str, now: datetime, duration: timedelta) -> Lease | LeaseRefusal:
+        """Give a planned sitting of a running tournament to a worker until `now` + `duration`, or say why not.
+
+        A worker that asks for a sitting it holds itself gets a new attempt, and its former one is lost. A lease past its
+        end still refuses others until `expire_leases` takes it back.
+        """
+        _check_aware(now)
+        with self._database.write() as session:
+            return leasing.lease(session, key, worker, now, duration)
+
+    def renew(self, key: SittingKey, attempt: int, now: datetime, duration: timedelta) -> bool:
+        """Let an attempt's lease end at `now` + `duration`; False when that attempt no longer holds it."""
+        _check_aware(now)
+        with self._database.write() as session:
+            return leasing.renew(session, key, attempt, now, duration)
+
+    def expire_leases(self, tournament: str, now: datetime) -> list[SittingKey]:
+        """Take back the leases that end at or before `now`: their sittings, in schedule order, are planned again."""
+        _check_aware(now)
+        with self._database.write() as session:
+            return leasing.expire(session, tournament, now)
+
+    def release(self, key: SittingKey, attempt: int, note: str, *, max_attempts: int = MAX_ATTEMPTS) -> SittingState:
+        """Give a sitting back for an infrastructure failure, `note` being what failed; returns the sitting's state.
+
+        The sitting is planned again, or failed when this was failure number `max_attempts`. An attempt that no longer
+        holds the lease changes nothing, so a repeated report counts once. Raises `UnknownSitting`.
+        """
+        with self._database.write() as session:
+            return leasing.release(session, key, attempt, note, max_attempts)
+
+    def retry_failed(self, tournament: str) -> list[SittingKey]:
+        """Plan failed sittings anew with all their tries; returns them in schedule order."""
+        with self._database.write() as session:
+            return leasing.retry_failed(session, tournament)
+
+    def planned(self, tournament: str) -> list[SittingKey]:
+        """The sittings that wait for a worker, in schedule order."""
+        with self._database.read() as session:
+            return leasing.planned(session, tournament)
+
+    def leases(self, tournament: str) -> list[Lease]:
+        """The leases that are held, in schedule order."""
+        with self._database.read() as session:
+            return leasing.leases(session, tournament)
+
+    def attempts(self, key: SittingKey) -> list[Attempt]:
+        """All attempts at a sitting, oldest first; raises `UnknownSitting`."""
+        with self._database.read() as session:
+            return leasing.attempts(session, key)
+
+    # -- results -------------------------------------------------------------------------------------------------------
+
+    def record(self, key: SittingKey, attempt: int, result: SittingResult, now: datetime) -> Recorded:
+        """Take what a worker reports of a sitting, all of it or nothing.
+
+        The first attempt reported stands, even when its lease had expired meanwhile and whatever state the tournament is
+        in. Raises `UnknownSitting` for a sitting or attempt that does not exist, and `InvalidResult` when the digest is not
+        the replay's, a seat of a board is named twice, or entrants or boards are not the match's.
+        """
+        _check_aware(now)
+        recording.check(key, result)
+        compressed = results.compress(result.replay)
+        with self._database.write() as session:
+            return recording.record(session, key, attempt, result, compressed, now)
+
+    def progress(self, tournament: str) -> Progress:
+        """How far a tournament is."""
+        with self._database.read() as session:
+            return results.progress(session, tournament)
+
+    def seat_results(self, tournament: str, *, complete_only: bool = False) -> list[tuple[int, int, SeatResult]]:
+        """(match, sitting, result) in schedule order: by match, board, sitting, seat.
+
+        With `complete_only`, of those matches alone of which every sitting is recorded.
+        """
+        with self._database.read() as session:
+            return results.seat_results(session, tournament, complete_only)
+
+    def fault_counts(self, tournament: str) -> dict[int, dict[str, int]]:
+        """Number of recorded faults by entrant and code, those with none left out."""
+        with self._database.read() as session:
+            return results.fault_counts(session, tournament)
+
+    def faults(self, tournament: str) -> list[tuple[SittingKey, Fault]]:
+        """All recorded faults in schedule order, those of one sitting as they happened."""
+        with self._database.read() as session:
+            return results.faults(session, tournament)
+
+    def alarms(self, tournament: str) -> list[Alarm]:
+        """All attempts that reported two different results, in schedule order."""
+        with self._database.read() as session:
+            return results.alarms(session, tournament)
+
+    def replay(self, key: SittingKey) -> bytes:
+        """The replay of a recorded sitting; raises `UnknownSitting`."""
+        with self._database.read() as session:
+            return results.replay(session, key)
+
+    def logs(self, key: SittingKey) -> tuple[BotLog, ...]:
+        """The bot logs of a recorded sitting; raises `UnknownSitting`."""
+        with self._database.read() as session:
+            return results.logs(session, key)
+
+
+def _check_aware(moment: datetime) -> None:
+    if moment.tzinfo is None:
+        raise UsageError(f"the time {moment} has no timezone; use datetime.now(UTC)")

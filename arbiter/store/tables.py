@@ -1,0 +1,246 @@
+"""The tables, as SQLAlchemy declares them; private to this package.
+
+A change here needs a migration beside it: a test compares the two. Only portable types are used.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from sqlalchemy import (
+    JSON,
+    DateTime,
+    Dialect,
+    Enum,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    MetaData,
+    String,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from arbiter.store.records import AttemptOutcome, SittingState, TournamentState
+
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware moment, kept in UTC. SQLite drops the zone, so UTC is put back on the way out."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class ForeignText(TypeDecorator[str]):
+    """Text that a bot may have written: what no database takes (NUL, lone surrogates) becomes U+FFFD.
+
+    A bot must not be able to make its sitting impossible to record by what it prints.
+    """
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else _UNSTORABLE.sub("\ufffd", value)
+
+
+def _words(kind: type[StrEnum]) -> Enum:
+    """A column of one enum's values, kept as plain words so that adding a member needs no migration."""
+    return Enum(
+        kind, native_enum=False, length=16, values_callable=lambda members: [member.value for member in members]
+    )
+
+
+class Table(DeclarativeBase):
+    """Base of all tables. Every constraint has a name, so that a migration can address it on any database."""
+
+    metadata = MetaData(
+        naming_convention={
+            "pk": "pk_%(table_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_name)s",
+            "ix": "ix_%(table_name)s_%(column_0_name)s",
+        }
+    )
+
+
+class TournamentRow(Table):
+    """A tournament."""
+
+    __tablename__ = "tournament"
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    state: Mapped[TournamentState] = mapped_column(_words(TournamentState))
+    spec: Mapped[dict[str, object]] = mapped_column(JSON)
+    deal_seed: Mapped[bytes] = mapped_column(LargeBinary)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    failure: Mapped[str | None] = mapped_column(ForeignText)
+
+
+class EntrantRow(Table):
+    """A bot version in a tournament."""
+
+    __tablename__ = "entrant"
+
+    tournament_id: Mapped[str] = mapped_column(ForeignKey("tournament.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    digest: Mapped[str] = mapped_column(Text)
+    folder: Mapped[str] = mapped_column(Text)
+    manifest: Mapped[dict[str, object]] = mapped_column(JSON)
+
+
+class MatchRow(Table):
+    """A match of a tournament."""
+
+    __tablename__ = "match"
+
+    tournament_id: Mapped[str] = mapped_column(ForeignKey("tournament.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    deal_seed: Mapped[bytes] = mapped_column(LargeBinary)
+    commitment: Mapped[str] = mapped_column(Text)
+    boards: Mapped[int]
+
+
+class MatchEntrantRow(Table):
+    """An entrant's place in a match."""
+
+    __tablename__ = "match_entrant"
+    __table_args__ = (
+        ForeignKeyConstraint(["tournament_id", "match_number"], ["match.tournament_id", "match.number"]),
+        ForeignKeyConstraint(
+            ["tournament_id", "entrant_number"],
+            ["entrant.tournament_id", "entrant.number"],
+            name="fk_match_entrant_entrant_number_entrant",
+        ),
+    )
+
+    tournament_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    match_number: Mapped[int] = mapped_column(primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    entrant_number: Mapped[int]
+
+
+class SittingRow(Table):
+    """A sitting. `attempts` counts its attempts so far, so while it is leased it is also the number of the one that holds it."""
+
+    __tablename__ = "sitting"
+    __table_args__ = (
+        ForeignKeyConstraint(["tournament_id", "match_number"], ["match.tournament_id", "match.number"]),
+        UniqueConstraint("tournament_id", "match_number", "number"),
+        Index(None, "tournament_id", "state"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    tournament_id: Mapped[str] = mapped_column(String(64))
+    match_number: Mapped[int]
+    number: Mapped[int]
+    state: Mapped[SittingState] = mapped_column(_words(SittingState))
+    attempts: Mapped[int]
+    infrastructure: Mapped[int]
+    """Attempts given back for infrastructure failures since the plan was made or the host last looked."""
+
+
+class AttemptRow(Table):
+    """A try at a sitting; `expires_at` is the end of its lease while the outcome is ``running``."""
+
+    __tablename__ = "attempt"
+
+    sitting_id: Mapped[int] = mapped_column(ForeignKey("sitting.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    worker: Mapped[str] = mapped_column(Text)
+    leased_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    outcome: Mapped[AttemptOutcome] = mapped_column(_words(AttemptOutcome))
+    note: Mapped[str] = mapped_column(ForeignText)
+    digest: Mapped[str | None] = mapped_column(String(64))
+
+
+class ResultRow(Table):
+    """The standing result of a sitting: the primary key lets there be one only.
+
+    The replay is the last column, so that the sums over the others do not read it.
+    """
+
+    __tablename__ = "result"
+    __table_args__ = (ForeignKeyConstraint(["sitting_id", "attempt_number"], ["attempt.sitting_id", "attempt.number"]),)
+
+    sitting_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    attempt_number: Mapped[int]
+    recorded_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    digest: Mapped[str] = mapped_column(String(64))
+    hands: Mapped[int]
+    seconds: Mapped[float]
+    replay: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class SeatResultRow(Table):
+    """What one seat made of one board."""
+
+    __tablename__ = "seat_result"
+
+    sitting_id: Mapped[int] = mapped_column(ForeignKey("result.sitting_id"), primary_key=True)
+    board: Mapped[int] = mapped_column(primary_key=True)
+    seat: Mapped[int] = mapped_column(primary_key=True)
+    entrant: Mapped[int]
+    hands: Mapped[int]
+    points: Mapped[int]
+    total: Mapped[int]
+
+
+class FaultRow(Table):
+    """A fault, numbered in the order in which the sitting's faults happened."""
+
+    __tablename__ = "fault"
+
+    sitting_id: Mapped[int] = mapped_column(ForeignKey("result.sitting_id"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    entrant: Mapped[int]
+    board: Mapped[int | None]
+    hand: Mapped[int | None]
+    seat: Mapped[int | None]
+    trick: Mapped[int | None]
+    code: Mapped[str] = mapped_column(Text)
+    detail: Mapped[str] = mapped_column(ForeignText)
+
+
+class BotLogRow(Table):
+    """How a bot process ended, and its stderr."""
+
+    __tablename__ = "bot_log"
+
+    sitting_id: Mapped[int] = mapped_column(ForeignKey("result.sitting_id"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    entrant: Mapped[int]
+    ending: Mapped[str] = mapped_column(ForeignText)
+    log: Mapped[str] = mapped_column(ForeignText)
+
+
+class AlarmRow(Table):
+    """An attempt that reported two different results; the same second report again adds no second alarm."""
+
+    __tablename__ = "alarm"
+    __table_args__ = (ForeignKeyConstraint(["sitting_id", "attempt_number"], ["attempt.sitting_id", "attempt.number"]),)
+
+    sitting_id: Mapped[int] = mapped_column(primary_key=True)
+    attempt_number: Mapped[int] = mapped_column(primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    first_digest: Mapped[str] = mapped_column(String(64))
+    raised_at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -4,14 +4,14 @@ SQLite connections are set up here, and only here:
 
 * ``journal_mode=WAL``: readers never wait for the writer, nor the writer for them.
 * ``synchronous=FULL``: a commit is on the disk before it returns. ``NORMAL`` would let a power cut take back the last
-  commits, and by then a worker that got its acknowledgement has deleted its copy of the result, and a deal seed may have
-  been published whose sitting would have to be played again. The price is one flush for each transaction, and
-  a sitting, seconds of play, is one.
+  commits, and by then a worker that got its acknowledgement has deleted its copy of the result, and a deal seed may
+  have been published whose sitting would have to be played again. The price is one flush for each transaction, of
+  which a sitting, seconds of play, needs a handful.
 * ``foreign_keys=ON``: off by default in SQLite.
 * ``busy_timeout``: a writer waits this long for another process's transaction instead of failing at once.
-* ``BEGIN IMMEDIATE`` for every transaction that writes: with a plain ``BEGIN`` two that have both read can't both go on to
-  write, and one fails without having waited. So writers are serial on SQLite; on other databases they lock the
-  row of the sitting or tournament that they decide about.
+* ``BEGIN IMMEDIATE`` for every transaction that writes: with a plain ``BEGIN`` two that have both read can't both go on
+  to write, and one fails without having waited. So writers are serial on SQLite; on other databases they lock the row of
+  the sitting or tournament that they decide about.
 """
 
 from __future__ import annotations
@@ -61,17 +61,13 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A session in a transaction that only reads: one consistent view of the database."""
-        with (
-            self._translated(),
-            Session(self._engine, autoflush=False, expire_on_commit=False) as session,
-            session.begin(),
-        ):
+        with self._session(self._engine) as session:
             yield session
 
     @contextmanager
     def write(self) -> Iterator[Session]:
         """A session in a transaction that writes: all of it is committed at the end, or nothing on any exception."""
-        with self._translated(), Session(self._writer, expire_on_commit=False) as session, session.begin():
+        with self._session(self._writer) as session:
             yield session
 
     @contextmanager
@@ -81,7 +77,7 @@ class Database:
             yield connection
 
     def use_write_ahead_log(self) -> None:
-        """Switch an SQLite file to its write-ahead log for good; nothing elsewhere. Raises `StoreError` where it can't."""
+        """Switch an SQLite file to its write-ahead log for good, or raise `StoreError`; does nothing elsewhere."""
         if not self.is_sqlite:
             return
         with self._translated():
@@ -98,13 +94,18 @@ class Database:
             raise StoreError(f"the database {self.name} can't use a write-ahead log; put it on a local disk")
 
     @contextmanager
+    def _session(self, engine: Engine) -> Iterator[Session]:
+        with self._translated(), Session(engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
             yield
         except OperationalError as error:
             raise StoreError(self._unusable(error.orig)) from error
         except DatabaseError as error:
-            # The subclasses are mistakes of this package and keep their traceback; the bare class is a damaged or foreign file.
+            # The bare class is a damaged or foreign file; its other subclasses are mistakes of this package.
             if type(error) is not DatabaseError:
                 raise
             raise StoreError(self._unusable(error.orig)) from error

@@ -1,8 +1,8 @@
 """Who plays which sitting: leases, their loss, and attempts.
 
 An attempt has outcome ``running`` exactly while it holds the lease of its sitting, so none stays open for ever.
-Every function that decides about one sitting first locks its row (`locked`); SQLite has no row locks and needs none here,
-because its writing transactions are serial.
+Every function that decides about one sitting first locks its row (`locked`); SQLite has no row locks and needs none
+here, because its writing transactions are serial.
 """
 
 from __future__ import annotations
@@ -109,7 +109,10 @@ def expire(session: Session, tournament: str, now: datetime) -> list[SittingKey]
 
 
 def release(session: Session, key: SittingKey, attempt: int, note: str, max_attempts: int) -> SittingState:
-    """End an attempt that holds its lease as an infrastructure failure, or change nothing; the sitting's state after it."""
+    """End an attempt that holds its lease as an infrastructure failure; returns the sitting's state after it.
+
+    Changes nothing when the attempt holds no lease; raises `UnknownSitting`.
+    """
     sitting = locked(session, key)
     if sitting is None:
         raise no_such_sitting(key)

@@ -185,9 +185,7 @@ def _check(
 ) -> None:
     where = f"tournament {tournament.id!r}"
     if _ID.fullmatch(tournament.id) is None:
-        raise InvalidPlan(
-            f"{where}: an id has 1 to 64 letters, digits, dots, dashes or underscores, a letter or digit first"
-        )
+        raise InvalidPlan(f"{where}: an id begins with a letter or digit and has at most 64 of a-z A-Z 0-9 . _ -")
     if tournament.state in FINISHED or tournament.finished_at is not None or tournament.failure is not None:
         raise InvalidPlan(f"{where}: a new tournament can't be finished; give it state draft, scheduled or running")
     if sittings_per_match < 1:

@@ -38,8 +38,8 @@ def record(
 ) -> Recorded:
     """Take the result of attempt `number`; the first attempt that gets here stands, late or not.
 
-    Raises `UnknownSitting` for a sitting or attempt that does not exist and `InvalidResult` for entrants or boards that are
-    not the match's.
+    Raises `UnknownSitting` for a sitting or attempt that does not exist and `InvalidResult` for entrants or boards that
+    are not the match's.
     """
     sitting = locked(session, key)
     if sitting is None:

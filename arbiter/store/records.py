@@ -1,7 +1,7 @@
 """The values that go into the store and come out of it.
 
-All are immutable, know nothing of the database, and count from zero except for attempts and boards, which count from one.
-All times are timezone-aware and come back in UTC.
+All are immutable and know nothing of the database. They count from zero, except for attempts and boards, which count
+from one. All times are timezone-aware and come back in UTC.
 """
 
 from __future__ import annotations

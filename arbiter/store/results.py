@@ -36,7 +36,8 @@ def progress(session: Session, tournament: str) -> Progress:
     counts = session.execute(
         select(SittingRow.state, func.count()).where(SittingRow.tournament_id == tournament).group_by(SittingRow.state)
     )
-    sittings = dict.fromkeys(SittingState, 0) | {state: count for state, count in counts}
+    sittings = dict.fromkeys(SittingState, 0)
+    sittings.update((state, count) for state, count in counts)
     hands, seconds = session.execute(
         select(func.coalesce(func.sum(ResultRow.hands), 0), func.coalesce(func.sum(ResultRow.seconds), 0.0))
         .join(SittingRow, SittingRow.id == ResultRow.sitting_id)

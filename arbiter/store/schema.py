@@ -54,6 +54,7 @@ def _is_current(connection: Connection, name: str) -> bool:
     script = ScriptDirectory.from_config(alembic_config(connection))
     if revision not in {known.revision for known in script.walk_revisions()}:
         raise StoreError(
-            f"the database {name} was written by a later version of hearts-arbiter (schema {revision}); install that version"
+            f"the database {name} was written by a later version of hearts-arbiter (schema {revision}); "
+            "install that version or name a new file or database"
         )
     return revision == script.get_current_head()

@@ -50,8 +50,8 @@ class Store:
     def open(cls, target: str | os.PathLike[str]) -> Self:
         """Open a database URL or the path of an SQLite file, created when missing, and bring its schema up to date.
 
-        Raises `UsageError` for a target that names no lasting database, and `StoreError` for one that can't be opened, is
-        not ours, or was written by a later version.
+        Raises `UsageError` for a target that names no lasting database, and `StoreError` for one that can't be opened,
+        is not ours, or was written by a later version.
         """
         database = Database(target)
         try:
@@ -132,8 +132,8 @@ class Store:
     def lease(self, key: SittingKey, worker: str, now: datetime, duration: timedelta) -> Lease | LeaseRefusal:
         """Give a planned sitting of a running tournament to a worker until `now` + `duration`, or say why not.
 
-        A worker that asks for a sitting it holds itself gets a new attempt, and its former one is lost. A lease past its
-        end still refuses others until `expire_leases` takes it back.
+        A worker that asks for a sitting it holds itself gets a new attempt, and its former one is lost. A lease past
+        its end still refuses others until `expire_leases` takes it back.
         """
         _check_aware(now)
         with self._database.write() as session:
@@ -185,9 +185,9 @@ class Store:
     def record(self, key: SittingKey, attempt: int, result: SittingResult, now: datetime) -> Recorded:
         """Take what a worker reports of a sitting, all of it or nothing.
 
-        The first attempt reported stands, even when its lease had expired meanwhile and whatever state the tournament is
-        in. Raises `UnknownSitting` for a sitting or attempt that does not exist, and `InvalidResult` when the digest is not
-        the replay's, a seat of a board is named twice, or entrants or boards are not the match's.
+        The first attempt reported stands, even when its lease had expired meanwhile and whatever state the tournament
+        is in. Raises `UnknownSitting` for a sitting or attempt that does not exist, and `InvalidResult` when the digest
+        is not the replay's, a seat of a board is named twice, or entrants or boards are not the match's.
         """
         _check_aware(now)
         recording.check(key, result)

@@ -139,7 +139,7 @@ class MatchEntrantRow(Table):
 
 
 class SittingRow(Table):
-    """A sitting. `attempts` counts its attempts so far, so while it is leased it is also the number of the one that holds it."""
+    """A sitting. `attempts` counts its attempts so far: while it is leased, the last of them holds the lease."""
 
     __tablename__ = "sitting"
     __table_args__ = (

@@ -310,7 +310,7 @@ class RuleSet:
 
 _FIELDS: Final = {f.name: f for f in fields(RuleSet)}
 
-_ENUMS: Final[dict[str, type[StrEnum]]] = {
+ENUM_PARAMETERS: Final[dict[str, type[StrEnum]]] = {
     "leftover": Leftover,
     "first_leader": FirstLeader,
     "first_lead": FirstLead,
@@ -334,6 +334,7 @@ _ENUMS: Final[dict[str, type[StrEnum]]] = {
     "misdeal": Misdeal,
     "claim": Claim,
 }
+"""The parameters whose value is one member of an enum."""
 
 _INTS: Final = ("players", "decks", "pass_count", "QS", "KS", "AS", "start", "sign", "target")
 _BOOLS: Final = ("must_break_hearts", "qs_breaks_hearts", "cancellation")
@@ -344,8 +345,8 @@ def _read(name: str, value: Any) -> Any:
     """The value of one parameter from plain data, typed; see :meth:`RuleSet.from_dict`."""
     if value is None and name in _NULLABLE:
         return None
-    if name in _ENUMS:
-        return _member(name, _ENUMS[name], value)
+    if name in ENUM_PARAMETERS:
+        return _member(name, ENUM_PARAMETERS[name], value)
     if name == "pass_cycle":
         return tuple(_member(name, PassDirection, item) for item in _items(name, value))
     if name in _INTS:

@@ -1,0 +1,208 @@
+"""One sitting seen from the bot: batches in, answers out, without any network."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from arbiter import __version__
+from arbiter.api.bot.v1 import bot_pb2 as pb
+from arbiter.api.game.v1 import match_pb2
+from arbiter.engine.cards import PLANE, Card
+from arbiter.engine.hand import Trick
+from arbiter.engine.rules import compile_rules
+from arbiter.sdk.bot import Bot
+from arbiter.sdk.views import CardView, HandResult, MatchInfo, MoonView, PassView, Table
+from arbiter.wire.rule_set import direction_from_number, rules_from_message
+
+ANSWER_PAUSE: Final = 0.02
+"""Seconds after which a bot that thinks long sends what it has answered so far, so that the other seats can go on."""
+
+
+class Session:
+    """Turns the arbiter's batches into calls of a bot's methods, and their results into answers.
+
+    >>> session = Session(bot)                                       # doctest: +SKIP
+    >>> first_message = session.greeting()                           # doctest: +SKIP
+    >>> for batch in batches: answers = session.handle(batch)        # doctest: +SKIP
+    """
+
+    def __init__(self, bot: Bot) -> None:
+        self.bot: Final = bot
+        self.ended = False
+        """Whether the arbiter has said that the sitting is over."""
+        self.fault_notes: list[str] = []
+        """What the arbiter said the bot did wrong in the last batch, one line each."""
+        self._match: MatchInfo | None = None
+        self._tables: dict[int, Table] = {}
+
+    def greeting(self) -> pb.SitRequest:
+        """The bot's first message."""
+        return pb.SitRequest(
+            greeting=pb.Greeting(
+                library=f"hearts-arbiter-python/{__version__}", max_open_tables=self.bot.max_open_tables
+            )
+        )
+
+    def handle(self, batch: pb.SitResponse) -> Iterator[pb.SitRequest]:
+        """Take in a batch and yield the answers to it, in one message or, from a slow bot, several."""
+        if batch.HasField("match_start"):
+            self._start(batch)
+        match = self._match
+        if match is None:
+            raise RuntimeError("the arbiter sent a batch before the match start")
+        match.time_left = batch.time_left.ToNanoseconds() / 1e9
+        if batch.HasField("trick_results"):
+            self._trick_results(match, batch.trick_results)
+        if batch.HasField("moon_requests"):
+            yield self._moons(batch.moon_requests)
+        if batch.HasField("hand_results"):
+            self._hand_results(match, batch.hand_results)
+        if batch.HasField("deals"):
+            self._deals(match, batch.deals)
+        if batch.HasField("pass_requests"):
+            yield from self._passes(batch.pass_requests)
+        if batch.HasField("cards_received"):
+            self._received(match, batch.cards_received)
+        if batch.HasField("play_requests"):
+            yield from self._plays(match, batch.play_requests)
+        self.fault_notes = [
+            f"{match_pb2.FaultCode.Name(code).removeprefix('FAULT_CODE_')} at board {table or '-'}: {detail}"
+            for code, table, detail in zip(batch.faults.code, batch.faults.table, batch.faults.detail, strict=True)
+        ]
+        if batch.HasField("match_end"):
+            self.ended = True
+
+    def _start(self, batch: pb.SitResponse) -> None:
+        start = batch.match_start
+        rules = rules_from_message(start.rules)
+        self._match = MatchInfo(
+            rules=rules,
+            compiled=compile_rules(rules),
+            card_points=tuple(start.card_points),
+            game_format=start.format == match_pb2.MATCH_FORMAT_GAME,
+            boards=start.boards,
+            open_tables=start.open_tables,
+            bot_seed=start.bot_seed,
+            time_left=batch.time_left.ToNanoseconds() / 1e9,
+        )
+        self.bot.start(self._match)
+
+    def _deals(self, match: MatchInfo, deals: pb.Deals) -> None:
+        seats = match.rules.players
+        hands = _hands(deals.hand, deals.hand_twice)
+        columns = zip(deals.table, deals.hand_number, deals.seat, deals.dealer, deals.direction, hands, strict=True)
+        for row, (table, hand_number, seat, dealer, direction, hand) in enumerate(columns):
+            totals = tuple(deals.totals[row * seats : (row + 1) * seats])
+            passing = direction_from_number(direction)
+            self._tables[table] = Table(match, table, hand_number, seat, dealer, passing, hand, totals)
+
+    def _passes(self, requests: pb.PassRequests) -> Iterator[pb.SitRequest]:
+        views = [PassView(self._tables[table]) for table in requests.table]
+        answers = pb.SitRequest()
+        sent = time.monotonic()
+        for request_id, view, chosen in zip(requests.request_id, views, self.bot.choose_passes(views), strict=True):
+            cards = [_index(card, "choose_pass") for card in chosen]
+            view.table.passed = tuple(sorted(cards))
+            answers.passes.request_id.append(request_id)
+            answers.passes.cards.extend(cards)
+            if time.monotonic() - sent > ANSWER_PAUSE:
+                yield answers
+                answers = pb.SitRequest()
+                sent = time.monotonic()
+        if answers.passes.request_id:
+            yield answers
+
+    def _received(self, match: MatchInfo, received: pb.CardsReceived) -> None:
+        count = match.rules.pass_count
+        for row, table in enumerate(received.table):
+            self._tables[table].received = tuple(received.cards[row * count : (row + 1) * count])
+
+    def _plays(self, match: MatchInfo, requests: pb.PlayRequests) -> Iterator[pb.SitRequest]:
+        ids = list(requests.request_id)
+        views = self._card_views(match, requests)
+        answered: list[int] = []
+        cards: list[int] = []
+        sent = time.monotonic()
+        for request_id, card in zip(ids, self.bot.choose_cards(views), strict=True):
+            answered.append(request_id)
+            cards.append(card.index if type(card) is Card else _index(card, "choose_card"))
+            if time.monotonic() - sent > ANSWER_PAUSE:
+                yield pb.SitRequest(plays=pb.PlayAnswers(request_id=answered, card=cards))
+                answered, cards = [], []
+                sent = time.monotonic()
+        if answered:
+            yield pb.SitRequest(plays=pb.PlayAnswers(request_id=answered, card=cards))
+
+    def _card_views(self, match: MatchInfo, requests: pb.PlayRequests) -> list[CardView]:
+        seats = match.rules.players
+        tables = self._tables
+        points = list(requests.points)
+        tricks = list(requests.trick)
+        views: list[CardView] = []
+        point_at = trick_at = 0
+        for table, hand, legal, leader, size, broken in zip(
+            requests.table,
+            _hands(requests.hand, requests.hand_twice),
+            requests.legal,
+            requests.leader,
+            requests.trick_size,
+            requests.hearts_broken,
+            strict=True,
+        ):
+            trick_end = trick_at + size
+            point_end = point_at + seats
+            views.append(
+                CardView(
+                    tables[table],
+                    hand,
+                    legal,
+                    leader,
+                    tuple(tricks[trick_at:trick_end]),
+                    broken,
+                    tuple(points[point_at:point_end]),
+                )
+            )
+            trick_at, point_at = trick_end, point_end
+        return views
+
+    def _trick_results(self, match: MatchInfo, results: pb.TrickResults) -> None:
+        seats = match.rules.players
+        tables = self._tables
+        cards = list(results.cards)
+        at = 0
+        for table, leader, winner, points in zip(
+            results.table, results.leader, results.winner, results.points, strict=True
+        ):
+            end = at + seats
+            tables[table].tricks.append(Trick(leader, tuple(cards[at:end]), winner if winner >= 0 else None, points))
+            at = end
+
+    def _moons(self, requests: pb.MoonRequests) -> pb.SitRequest:
+        answers = pb.MoonAnswers(request_id=requests.request_id)
+        for table, default in zip(requests.table, requests.subtract_by_default, strict=True):
+            answers.subtract.append(bool(self.bot.choose_moon(MoonView(self._tables[table], default))))
+        return pb.SitRequest(moons=answers)
+
+    def _hand_results(self, match: MatchInfo, results: pb.HandResults) -> None:
+        seats = match.rules.players
+        for row, (number, moon) in enumerate(zip(results.table, results.moon, strict=True)):
+            at, end = row * seats, (row + 1) * seats
+            table = self._tables.pop(number)
+            points, totals = tuple(results.points[at:end]), tuple(results.totals[at:end])
+            self.bot.hand_ended(HandResult(table, points, totals, moon if moon >= 0 else None))
+
+
+def _hands(once: Iterable[int], twice: Iterable[int]) -> list[int]:
+    """Hands from their two planes; the second is empty with one pack."""
+    second = list(twice)
+    if not second:
+        return list(once)
+    return [low | high << PLANE for low, high in zip(once, second, strict=True)]
+
+
+def _index(card: object, method: str) -> int:
+    if isinstance(card, Card):
+        return card.index
+    raise TypeError(f"{method} gave {card!r}, which is no Card; take one from the view, or Card.parse('QS')")

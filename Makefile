@@ -2,10 +2,13 @@
 PYTHON ?= python3
 VENV ?= .venv
 PROTO_VENV ?= .venv-proto
+OLDEST_VENV ?= .venv-oldest
 
 BIN := $(VENV)/bin
 SETUP := scripts/make_environment.py
-VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+NEW_ENOUGH = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	{ echo 'error: $(PYTHON) is missing or older than Python 3.11; name another: make PYTHON=python3.11 ...' >&2; exit 4; }
 # Stamps lie inside the environments, one for each Python, so that a new environment starts without any.
 SERVER := $(VENV)/stamps/server-$(VERSION)
 DEV := $(VENV)/stamps/dev-$(VERSION)
@@ -16,7 +19,7 @@ CODE := arbiter workers sample_bots benchmarks tests scripts
 PRESENT := $(wildcard $(CODE))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check proto pins bench clean
+.PHONY: help demo test check proto bench pins oldest clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
@@ -43,14 +46,22 @@ bench: $(DEV)  ## measure hands per second
 pins: $(DEV)  ## follow pyproject.toml in requirements/; PINS=--upgrade takes the newest versions
 	$(BIN)/python scripts/pin_requirements.py $(PINS)
 
+oldest: $(DEV) $(PROTO)  ## pass the tests on the oldest versions that pyproject.toml allows
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(OLDEST_VENV)
+	$(BIN)/uv pip install --quiet --python $(OLDEST_VENV) --resolution lowest-direct -e '.[dev]'
+	$(OLDEST_VENV)/bin/python -m pytest
+
 clean:  ## remove the environments
-	rm -rf $(VENV) $(PROTO_VENV)
+	rm -rf $(VENV) $(PROTO_VENV) $(OLDEST_VENV)
 
 $(SERVER): pyproject.toml requirements/server.txt requirements/tools.txt $(SETUP)
+	@$(NEW_ENOUGH)
 	@$(PYTHON) $(SETUP) $(VENV) requirements/server.txt --project --stamp $@
 
 $(DEV): pyproject.toml requirements/dev.txt requirements/tools.txt $(SETUP)
+	@$(NEW_ENOUGH)
 	@$(PYTHON) $(SETUP) $(VENV) requirements/dev.txt --project --stamp $@
 
 $(PROTO): requirements/proto.txt requirements/tools.txt $(SETUP)
+	@$(NEW_ENOUGH)
 	@$(PYTHON) $(SETUP) $(PROTO_VENV) requirements/proto.txt --stamp $@

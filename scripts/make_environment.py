@@ -1,6 +1,6 @@
 """Make a virtual environment: ``make_environment.py VENV REQUIREMENTS [--project] [--stamp FILE]``.
 
-Runs on a bare Python, so it uses the standard library alone, and parses on Pythons that are too old for the project.
+Runs on a bare Python, so it uses the standard library alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-OLDEST = (3, 11)
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "requirements" / "tools.txt"
 
@@ -44,11 +43,6 @@ def main() -> int:
 def _virtual_environment(venv: Path) -> Path:
     """Return the interpreter of ``venv``, made anew unless it is there with this Python's version."""
     version = ".".join(str(part) for part in sys.version_info[:2])
-    if sys.version_info[:2] < OLDEST:
-        oldest = ".".join(str(part) for part in OLDEST)
-        raise SetupError(
-            f"{sys.executable} is Python {version}; give {oldest} or newer: make PYTHON=python{oldest} ..."
-        )
     python = venv / "bin" / "python"
     if python.exists() and (venv / "lib" / f"python{version}").is_dir() and _succeeds([str(python), "-m", "pip", "-V"]):
         return python

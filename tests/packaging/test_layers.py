@@ -20,6 +20,7 @@ PLANTED = [
     ("arbiter/cage", "arbiter.links", LAYERS),
     ("arbiter/sdk", "arbiter.links", LAYERS),
     ("arbiter/sdk", "arbiter.cage", LAYERS),
+    ("arbiter/wire", "arbiter.sdk", LAYERS),
     ("arbiter/service", "arbiter.supervisor", LAYERS),
     ("arbiter/tournament", "arbiter.service", LAYERS),
     ("arbiter/store", "arbiter.rating", LAYERS),

@@ -7,8 +7,19 @@ played).
 
 from arbiter.engine.cards import CARDS, Card, Rank, Suit, cards_of, format_cards, mask_of, parse_cards
 from arbiter.engine.catalog import OPTIONS, RULE_SETS, rule_set
+from arbiter.engine.claims import is_settled
 from arbiter.engine.errors import CardSyntaxError, EngineError, IllegalPass, IllegalPlay, RuleSetError
-from arbiter.engine.game import GameState, MoonChoice, after_hand, moon_choice, new_game, still_tied
+from arbiter.engine.game import (
+    GameState,
+    MoonChoice,
+    NextDeal,
+    after_hand,
+    best_seats,
+    moon_choice,
+    new_game,
+    next_deal,
+    still_tied,
+)
 from arbiter.engine.hand import Hand, Phase, Trick
 from arbiter.engine.passing import check_pass, exchange, pass_direction, pass_target
 from arbiter.engine.rules import Rules, compile_rules
@@ -30,6 +41,7 @@ __all__ = [
     "IllegalPlay",
     "Moon",
     "MoonChoice",
+    "NextDeal",
     "PassDirection",
     "PassView",
     "Phase",
@@ -41,15 +53,18 @@ __all__ = [
     "Suit",
     "Trick",
     "after_hand",
+    "best_seats",
     "cards_of",
     "check_pass",
     "compile_rules",
     "exchange",
     "format_cards",
+    "is_settled",
     "mask_of",
     "moon_choice",
     "moon_shooter",
     "new_game",
+    "next_deal",
     "parse_cards",
     "pass_direction",
     "pass_target",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+from arbiter.engine.passing import pass_direction
 from arbiter.engine.rules import Rules
-from arbiter.engine.ruleset import GameEnd, Moon, Tie, Winner
+from arbiter.engine.ruleset import GameEnd, Moon, PassDirection, RuleSet, Tie, Winner
 from arbiter.engine.scoring import HandScore, moon_shooter, score_hand
 
 
@@ -63,7 +65,7 @@ def moon_choice(
         return MoonChoice(shooter, Moon.OLD)
     old = score_hand(rules, penalty_taken, bonus_taken, moon=Moon.OLD)
     totals = _moved(rules, state.totals, old)
-    if _ended(rules, state, totals) and shooter not in _best(rules, totals):
+    if _ended(rules, state, totals) and shooter not in best_seats(rules, totals):
         return MoonChoice(shooter, Moon.NEW)
     return None
 
@@ -80,7 +82,7 @@ def after_hand(rules: Rules, state: GameState, score: HandScore) -> GameState:
     totals = _moved(rules, state.totals, score)
     if not _ended(rules, state, totals):
         return GameState(totals, hand_number)
-    best = _best(rules, totals)
+    best = best_seats(rules, totals)
     if _one_side(rules, best) or rules.source.tie is Tie.SHARED:
         return GameState(totals, hand_number, winners=best)
     between = best if rules.source.tie is Tie.EXTRA_HAND_BETWEEN_TIED else ()
@@ -89,7 +91,30 @@ def after_hand(rules: Rules, state: GameState, score: HandScore) -> GameState:
 
 def still_tied(rules: Rules, tied: Sequence[int], points: Sequence[int]) -> tuple[int, ...]:
     """Which of the tied seats an extra hand leaves best: those with the best score of that hand alone."""
-    return _best(rules, [rules.source.sign * value for value in points], among=tied)
+    return best_seats(rules, [rules.source.sign * value for value in points], among=tied)
+
+
+class NextDeal(NamedTuple):
+    """What is dealt next."""
+
+    hand_number: int
+    """From 1."""
+    dealer: int
+    """Seat."""
+    direction: PassDirection
+    """Where passed cards go."""
+
+
+def next_deal(rules: RuleSet, hand_number: int, dealer: int, *, misdealt: bool = False) -> NextDeal:
+    """The deal after hand ``hand_number`` of ``dealer``.
+
+    That is the next hand, dealt one seat clockwise (RULES.md, rules 1 and 2); after a misdeal the same hand once more,
+    by the same dealer (3.10).
+    """
+    if not misdealt:
+        hand_number += 1
+        dealer = (dealer + 1) % rules.players
+    return NextDeal(hand_number, dealer, pass_direction(rules, hand_number))
 
 
 def _moved(rules: Rules, totals: Sequence[int], score: HandScore) -> tuple[int, ...]:
@@ -111,8 +136,8 @@ def _sides(rules: Rules) -> tuple[tuple[int, ...], ...]:
     return rules.source.teams or tuple((seat,) for seat in range(rules.seats))
 
 
-def _best(rules: Rules, totals: Sequence[int], among: Sequence[int] | None = None) -> tuple[int, ...]:
-    """Seats of the sides with the best sum of totals."""
+def best_seats(rules: Rules, totals: Sequence[int], among: Sequence[int] | None = None) -> tuple[int, ...]:
+    """Seats of the sides with the best sum of totals, ascending; ``among`` limits it to the sides of these seats."""
     pick = min if rules.source.winner is Winner.LOWEST else max
     sums = {
         side: sum(totals[seat] for seat in side) for side in _sides(rules) if among is None or set(side) <= set(among)

@@ -11,7 +11,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from arbiter.engine.cards import CARDS, PLANE, indexes_of
-from arbiter.engine.errors import IllegalPlay
+from arbiter.engine.errors import EngineError, IllegalPlay
 from arbiter.engine.passing import check_pass, exchange, pass_target
 from arbiter.engine.rules import SUIT_MASKS, TWO_OF_CLUBS, Rules, legal_cards
 from arbiter.engine.ruleset import FirstLeader, PassDirection
@@ -52,6 +52,12 @@ class Hand:
         dealer: the dealer's seat.
         direction: where passed cards go; ``none`` starts play at once.
         kitty: cards left over by the deal, as a mask.
+        leader: who leads, where the position is one from the middle of a hand; None takes who the rules say.
+        tricks: those finished before the position.
+        broken: whether hearts are broken in it.
+
+    Raises:
+        EngineError: the holder of 2C leads and nobody holds it (here, or in :meth:`exchange`).
     """
 
     __slots__ = (
@@ -84,6 +90,9 @@ class Hand:
         dealer: int,
         direction: PassDirection = PassDirection.NONE,
         kitty: int = 0,
+        leader: int | None = None,
+        tricks: Sequence[Trick] = (),
+        broken: bool = False,
     ) -> None:
         self.rules = rules
         self.hands = list(hands)
@@ -95,7 +104,7 @@ class Hand:
         """By seat: card indexes passed, once all have."""
         self.received: tuple[tuple[int, ...], ...] | None = None
         """By seat: card indexes received, once all have passed."""
-        self.tricks: list[Trick] = []
+        self.tricks = list(tricks)
         """Finished tricks."""
         self.trick: list[int] = []
         """Card indexes on the table, the leader's first."""
@@ -105,7 +114,7 @@ class Hand:
         """Seat that owes a card; -1 unless playing."""
         self.legal = 0
         """What ``turn`` may play, as a mask of distinct cards."""
-        self.broken = False
+        self.broken = broken
         """Whether hearts are broken."""
         self.penalty_taken = [0] * rules.seats
         """By seat: positive points taken so far."""
@@ -118,7 +127,7 @@ class Hand:
         self.offenders: tuple[int, ...] = ()
         """Seats whose offence ended the hand."""
         if direction is PassDirection.NONE:
-            self._start_play()
+            self._start_play(self._first_leader() if leader is None else leader)
         else:
             self.phase = Phase.PASSING
 
@@ -151,7 +160,7 @@ class Hand:
             received[pass_target(self.rules.seats, seat, self.direction)] = tuple(sorted(cards))
         self.passed = tuple(tuple(sorted(cards)) for cards in passes)
         self.received = tuple(received)
-        self._start_play()
+        self._start_play(self._first_leader())
 
     def play(self, card: int) -> None:
         """Seat ``turn`` plays the card with this index.
@@ -159,9 +168,9 @@ class Hand:
         Raises:
             IllegalPlay: the card is not among ``legal``; nothing has changed then.
         """
-        bit = 1 << card
-        if not self.legal & bit:
+        if card < 0 or not self.legal >> card & 1:
             raise self.why_illegal(card)
+        bit = 1 << card
         rules = self.rules
         seat = self.turn
         held = self.hands[seat]
@@ -186,6 +195,8 @@ class Hand:
         """The error that says why ``turn`` may not play the card, which is not legal now."""
         if self.phase is not Phase.PLAYING:
             return IllegalPlay("no card is due in this hand")
+        if not 0 <= card < PLANE:
+            return IllegalPlay(f"{card} is no card: indexes run from 0 to {PLANE - 1}")
         name = CARDS[card]
         hand = self.hands[self.turn]
         if not hand >> card & 1:
@@ -214,14 +225,18 @@ class Hand:
         """By seat: points taken so far, bonus cards included, before any moon."""
         return tuple(map(sum, zip(self.penalty_taken, self.bonus_taken, strict=True)))
 
-    def _start_play(self) -> None:
+    def _first_leader(self) -> int:
+        if self.rules.source.first_leader is not FirstLeader.HOLDER_2C:
+            return self.rules.next_seat[self.dealer]
+        for seat, hand in enumerate(self.hands):
+            if hand & TWO_OF_CLUBS:
+                return seat
+        raise EngineError("nobody holds 2C, whose holder leads: deal it, or say who leads")
+
+    def _start_play(self, leader: int) -> None:
         self.phase = Phase.PLAYING
-        if self.rules.source.first_leader is FirstLeader.HOLDER_2C:
-            self.leader = next(seat for seat, hand in enumerate(self.hands) if hand & TWO_OF_CLUBS)
-        else:
-            self.leader = self.rules.next_seat[self.dealer]
-        self.turn = self.leader
-        self.legal = legal_cards(self.rules, self.hands[self.turn], None, True, self.broken)
+        self.turn = self.leader = leader
+        self.legal = legal_cards(self.rules, self.hands[leader], None, not self.tricks, self.broken)
 
     def _finish_trick(self) -> None:
         rules = self.rules

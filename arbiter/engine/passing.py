@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arbiter.engine.cards import CARDS, mask_of, take_card
+from arbiter.engine.cards import CARDS, PLANE, mask_of, take_card
 from arbiter.engine.errors import IllegalPass
 from arbiter.engine.rules import Rules
 from arbiter.engine.ruleset import PassDirection, RuleSet
@@ -31,6 +31,8 @@ def check_pass(rules: Rules, hand: int, cards: Sequence[int]) -> None:
         raise IllegalPass("wrong_count", f"{len(cards)} cards passed; the rules want {rules.source.pass_count}")
     left = hand
     for index in cards:
+        if not 0 <= index < PLANE:
+            raise IllegalPass("not_in_hand", f"{index} is no card: indexes run from 0 to {PLANE - 1}")
         if not left >> index & 1:
             if hand >> index & 1:
                 raise IllegalPass("duplicate", f"{CARDS[index]} passed more often than held")

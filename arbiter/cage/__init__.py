@@ -1,0 +1,41 @@
+"""Starts and kills bot processes so that they can harm nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from arbiter.cage.bubblewrap import BubblewrapCage
+from arbiter.cage.manifest import Manifest, ManifestError, load_manifest
+from arbiter.cage.plain import PlainCage
+from arbiter.cage.process import BotProcess, Cage, CageError, Exit, Launch
+from arbiter.cage.snapshot import Snapshot, SnapshotError, SnapshotLimits, take_snapshot, verify_snapshot
+
+__all__ = [
+    "BotProcess",
+    "BubblewrapCage",
+    "Cage",
+    "CageError",
+    "Exit",
+    "Launch",
+    "Manifest",
+    "ManifestError",
+    "PlainCage",
+    "Snapshot",
+    "SnapshotError",
+    "SnapshotLimits",
+    "choose_cage",
+    "load_manifest",
+    "take_snapshot",
+    "verify_snapshot",
+]
+
+
+def choose_cage(unsafe: bool, hidden: Sequence[Path] = ()) -> Cage:
+    """The cage for this service: bubblewrap's, or none at all when the host asked for that explicitly.
+
+    Args:
+        unsafe: run bots as bare processes; only for bots of one's own.
+        hidden: files and folders that no bot may see; without a cage nothing can be hidden.
+    """
+    return PlainCage() if unsafe else BubblewrapCage(hidden)

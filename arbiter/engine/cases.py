@@ -6,6 +6,7 @@ the ``expected`` answer and the ``reason`` for it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -84,10 +85,10 @@ def _unordered(answer: _Data) -> dict[str, Any]:
     """The answer with every list sorted whose order means nothing."""
     plain = dict(answer)
     for key in ("legal", "winners", "still_tied"):
-        if plain.get(key) is not None:
-            plain[key] = sorted(plain[key])
-    if "hands" in plain:
-        plain["hands"] = [sorted(hand) for hand in plain["hands"]]
+        if isinstance(plain.get(key), list):
+            plain[key] = sorted(plain[key], key=str)
+    if isinstance(plain.get("hands"), list):
+        plain["hands"] = [Counter(hand) for hand in plain["hands"]]
     return plain
 
 

@@ -44,6 +44,7 @@ WRONG_ANSWERS = [
     ("score-002", {"delta": [26, 0, 26, 26], "moon": None}),
     ("match-002", {"totals": [99, 74, 40, 71], "over": True, "winners": [2], "overtime": False}),
     ("tiebreak-003", {"still_tied": [0, 1, 3]}),
+    ("tiebreak-003", {"still_tied": 0}),
     ("deal-005", {"hand_size": 14, "left_over": 0}),
     ("misdeal-002", {"void": True, "dealer": 3, "hand_no": 3}),
     ("pass-007", {"hand_no": 2, "direction": "left"}),

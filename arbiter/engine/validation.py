@@ -26,8 +26,8 @@ def _check_pack(rules: RuleSet) -> None:
         raise RuleSetError("decks", f"is {rules.decks}; allowed: 1 or 2")
     low, high = (3, 4) if rules.decks == 1 else (4, 11)
     if not low <= rules.players <= high:
-        packs = "one pack" if rules.decks == 1 else "two packs"
-        raise RuleSetError("players", f"is {rules.players}; {packs} seat {low} to {high}")
+        packs = "one pack seats" if rules.decks == 1 else "two packs seat"
+        raise RuleSetError("players", f"is {rules.players}; {packs} {low} to {high}")
     for name in rules.removed:
         _known_card("removed", name)
     if len(set(rules.removed)) != len(rules.removed):
@@ -137,7 +137,10 @@ def _positive(rules: RuleSet, name: str) -> bool:
 
 
 def _known_card(parameter: str, name: str) -> None:
+    """Refuse what names no card, and any spelling but the one that cards are compared by."""
     try:
-        Card.parse(name)
+        card = str(Card.parse(name))
     except CardSyntaxError as error:
         raise RuleSetError(parameter, str(error)) from None
+    if card != name:
+        raise RuleSetError(parameter, f"names {name!r}; write {card}")

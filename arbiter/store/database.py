@@ -10,8 +10,8 @@ SQLite connections are set up here, and only here:
 * ``foreign_keys=ON``: off by default in SQLite.
 * ``busy_timeout``: a writer waits this long for another process's transaction instead of failing at once.
 * ``BEGIN IMMEDIATE`` for every transaction that writes: with a plain ``BEGIN`` two that have both read can't both go on
-  to write, and one fails without having waited. So writers are serial on SQLite; on other databases they lock the row of
-  the sitting or tournament that they decide about.
+  to write, and one fails without having waited. So writers are serial on SQLite; on other databases they lock the row
+  of the sitting or tournament that they decide about.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import datetime
 from hashlib import sha256
 
@@ -11,7 +10,16 @@ from sqlalchemy.orm import Session
 
 from arbiter.store.errors import InvalidResult
 from arbiter.store.leasing import attempt_of, locked, no_such_sitting
-from arbiter.store.records import AttemptOutcome, Recorded, SittingKey, SittingResult, SittingState
+from arbiter.store.records import (
+    AttemptOutcome,
+    BotLog,
+    Fault,
+    Recorded,
+    SeatResult,
+    SittingKey,
+    SittingResult,
+    SittingState,
+)
 from arbiter.store.tables import (
     AlarmRow,
     AttemptRow,
@@ -126,12 +134,17 @@ def _insert(
         ],
     )
     if result.results:
-        session.execute(insert(SeatResultRow), [of | asdict(each) for each in result.results])
+        session.execute(insert(SeatResultRow), [of | _fields(each) for each in result.results])
     if result.faults:
         session.execute(
-            insert(FaultRow), [of | {"number": place} | asdict(each) for place, each in enumerate(result.faults)]
+            insert(FaultRow), [of | {"number": place} | _fields(each) for place, each in enumerate(result.faults)]
         )
     if result.logs:
         session.execute(
-            insert(BotLogRow), [of | {"number": place} | asdict(each) for place, each in enumerate(result.logs)]
+            insert(BotLogRow), [of | {"number": place} | _fields(each) for place, each in enumerate(result.logs)]
         )
+
+
+def _fields(value: SeatResult | Fault | BotLog) -> dict[str, object]:
+    """The value's fields, called as the columns are; `dataclasses.asdict` would copy deeply, for nothing."""
+    return {name: getattr(value, name) for name in type(value).__slots__}

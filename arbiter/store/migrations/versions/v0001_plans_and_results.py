@@ -100,7 +100,7 @@ def upgrade() -> None:
         sa.Column("recorded_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("digest", sa.String(64), nullable=False),
         sa.Column("hands", sa.Integer(), nullable=False),
-        sa.Column("seconds", sa.Float(), nullable=False),
+        sa.Column("seconds", sa.Double(), nullable=False),
         sa.Column("replay", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("sitting_id", name="pk_result"),
         sa.ForeignKeyConstraint(

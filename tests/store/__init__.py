@@ -1,0 +1,1 @@
+"""The store, tested on real databases with real threads and processes."""

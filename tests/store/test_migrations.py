@@ -1,0 +1,74 @@
+"""The migrations against the tables that the code declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import MetaData, inspect
+
+from arbiter.store import Store, schema
+from arbiter.store.database import Database
+from arbiter.store.tables import Table
+from tests.store.support import create
+
+
+@pytest.fixture
+def opened(path: Path) -> Iterator[Database]:
+    found = Database(path)
+    schema.upgrade(found)
+    yield found
+    found.close()
+
+
+def test_the_newest_schema_is_what_the_code_declares(opened: Database) -> None:
+    with opened.connection(writes=False) as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": schema.VERSION_TABLE})
+        assert compare_metadata(context, Table.metadata) == []
+
+
+def test_keys_and_constraints_have_the_declared_names(opened: Database) -> None:
+    """The comparison above does not look at these names, by which later migrations address them."""
+    with opened.connection(writes=False) as connection:
+        found = MetaData()
+        found.reflect(connection)
+    for name, table in Table.metadata.tables.items():
+        assert {(str(c.name), type(c)) for c in found.tables[name].constraints} == {
+            (str(c.name), type(c)) for c in table.constraints
+        }
+        assert list(found.tables[name].primary_key.columns.keys()) == list(table.primary_key.columns.keys())
+
+
+def test_down_to_nothing_and_up_again(path: Path, opened: Database) -> None:
+    with opened.connection(writes=True) as connection:
+        command.downgrade(schema.alembic_config(connection), "base")
+    with opened.connection(writes=False) as connection:
+        assert inspect(connection).get_table_names() == [schema.VERSION_TABLE]
+    with Store.open(path) as store:
+        create(store, "again")
+        assert store.tournament("again").id == "again"
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(path: Path, opened: Database) -> None:
+    def fail_late() -> None:
+        with opened.connection(writes=True) as connection:
+            command.downgrade(schema.alembic_config(connection), "base")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_late()
+    with Store.open(path) as store:
+        create(store, "untouched")
+        assert store.tournament("untouched").id == "untouched"
+
+
+def test_the_history_is_one_line(opened: Database) -> None:
+    with opened.connection(writes=False) as connection:
+        script = ScriptDirectory.from_config(schema.alembic_config(connection))
+    assert len(script.get_heads()) == 1
+    assert all(not each.is_branch_point for each in script.walk_revisions())

@@ -1,0 +1,168 @@
+"""Opening a database, and every reason for which it can't be opened."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+from sqlalchemy import text
+
+from arbiter.errors import InfrastructureError, UsageError
+from arbiter.store import Store, StoreError, TournamentState, database, schema
+from arbiter.store.database import Database
+from tests.store.support import START, create
+
+
+def test_what_was_written_is_there_after_closing_and_opening(path: Path) -> None:
+    with Store.open(path) as store:
+        create(store, "kept")
+    with Store.open(path) as store:
+        assert store.tournament("kept").state is TournamentState.RUNNING
+
+
+@pytest.mark.parametrize("form", ["path", "text", "url"])
+def test_a_database_is_named_by_path_or_url(path: Path, form: str) -> None:
+    targets: dict[str, str | Path] = {"path": path, "text": str(path), "url": f"sqlite:///{path}"}
+    target = targets[form]
+    with Store.open(target) as store:
+        create(store, "kept")
+    with Store.open(path) as store:
+        assert [each.id for each in store.tournaments()] == ["kept"]
+
+
+def test_a_new_file_with_its_companions_is_for_its_owner_alone(path: Path) -> None:
+    previous = os.umask(0)
+    try:
+        with Store.open(path) as store:
+            create(store)
+            modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
+    finally:
+        os.umask(previous)
+    assert modes == {"arbiter.db": 0o600, "arbiter.db-wal": 0o600, "arbiter.db-shm": 0o600}
+
+
+def test_every_connection_is_set_up(path: Path) -> None:
+    Store.open(path).close()
+    opened = Database(path)
+    with opened.read() as first, opened.read() as second:
+        for session in (first, second):
+            found = {
+                name: session.execute(text(f"PRAGMA {name}")).scalar_one()
+                for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+            }
+            assert found == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 10_000}
+    opened.close()
+
+
+def test_several_that_open_a_new_database_at_once_all_can(path: Path) -> None:
+    together = Barrier(4)
+
+    def open_and_look(_: int) -> int:
+        together.wait()
+        with Store.open(path) as store:
+            return len(store.tournaments())
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(open_and_look, range(4))) == [0, 0, 0, 0]
+
+
+def test_a_reader_sees_one_state_while_another_writes(path: Path) -> None:
+    with Store.open(path) as store:
+        create(store, "first")
+        looking = Database(path)
+        with looking.read() as session:
+            assert session.execute(text("SELECT count(*) FROM tournament")).scalar_one() == 1
+            create(store, "second")
+            assert session.execute(text("SELECT count(*) FROM tournament")).scalar_one() == 1
+        with looking.read() as session:
+            assert session.execute(text("SELECT count(*) FROM tournament")).scalar_one() == 2
+        looking.close()
+
+
+@pytest.mark.parametrize("target", ["", ":memory:", "sqlite://", "sqlite:///:memory:"])
+def test_a_database_that_does_not_last_is_refused(target: str) -> None:
+    with pytest.raises(UsageError, match="names no lasting database; give the path of a file or a database URL"):
+        Store.open(target)
+
+
+@pytest.mark.parametrize("target", ["nonsense://host/name", "://"])
+def test_an_unknown_kind_of_database_is_a_usage_error(target: str) -> None:
+    with pytest.raises(UsageError, match="database"):
+        Store.open(target)
+
+
+def test_a_server_out_of_reach_is_an_infrastructure_error_without_the_password() -> None:
+    with pytest.raises(StoreError) as caught:
+        Store.open("postgresql+psycopg://arbiter:sesame@127.0.0.1:1/arbiter?connect_timeout=2")
+    assert isinstance(caught.value, InfrastructureError)
+    assert "127.0.0.1" in str(caught.value)
+    assert "sesame" not in str(caught.value)
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=rf"create the folder {tmp_path}/absent first"):
+        Store.open(tmp_path / "absent" / "arbiter.db")
+
+
+def test_a_folder_is_no_database(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="name a file that this user may write to"):
+        Store.open(tmp_path)
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
+    path.write_bytes(b"Dear diary, " * 500)
+    with pytest.raises(StoreError, match="file is not a database; name another file"):
+        Store.open(path)
+    assert path.read_bytes() == b"Dear diary, " * 500
+
+
+def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None:
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE alembic_version (version_num TEXT)")
+    other.commit()
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"holds something else \(alembic_version\); name a new file"):
+        Store.open(path)
+    assert path.read_bytes() == before
+
+
+def test_a_later_versions_database_is_refused(path: Path) -> None:
+    Store.open(path).close()
+    later = sqlite3.connect(path)
+    later.execute(f"UPDATE {schema.VERSION_TABLE} SET version_num = 'fffe'")
+    later.commit()
+    later.close()
+    with pytest.raises(StoreError, match=r"written by a later version of hearts-arbiter \(schema fffe\); install that"):
+        Store.open(path)
+
+
+def test_a_database_that_another_program_holds_is_a_store_error_and_changes_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_SECONDS", 0.01)
+    with Store.open(path) as store:
+        create(store, running=False)
+        holder = sqlite3.connect(path, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="locked; end the other program that holds it open"):
+            store.set_state("demo-1a2b", TournamentState.RUNNING, now=START)
+        holder.execute("ROLLBACK")
+        holder.close()
+        assert store.tournament("demo-1a2b").state is TournamentState.SCHEDULED
+
+
+def test_a_damaged_database_is_a_store_error(path: Path) -> None:
+    with Store.open(path) as store:
+        create(store)
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (size - 4096))
+    with pytest.raises(StoreError, match="malformed; restore it from a backup"), Store.open(path) as store:
+        store.tournaments()

@@ -1,0 +1,230 @@
+"""Tournaments: what is planned, how it is found, and its life cycle."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from datetime import timedelta, timezone
+
+import pytest
+
+from arbiter.errors import UsageError
+from arbiter.store import (
+    FINISHED,
+    TRANSITIONS,
+    Entrant,
+    InvalidPlan,
+    Match,
+    SittingKey,
+    SittingState,
+    Store,
+    Tournament,
+    TournamentState,
+    TransitionRefused,
+    UnknownTournament,
+)
+from tests.store.support import START, after, create, entrants, leased, matches, result, tournament
+
+WAYS: dict[TournamentState, tuple[TournamentState, ...]] = {
+    TournamentState.DRAFT: (),
+    TournamentState.SCHEDULED: (TournamentState.SCHEDULED,),
+    TournamentState.RUNNING: (TournamentState.SCHEDULED, TournamentState.RUNNING),
+    TournamentState.PAUSED: (TournamentState.SCHEDULED, TournamentState.RUNNING, TournamentState.PAUSED),
+    TournamentState.COMPLETED: (TournamentState.SCHEDULED, TournamentState.RUNNING, TournamentState.COMPLETED),
+    TournamentState.CANCELLED: (TournamentState.CANCELLED,),
+    TournamentState.FAILED: (TournamentState.FAILED,),
+}
+"""How a draft gets into each state."""
+
+
+def bring_to(store: Store, state: TournamentState) -> str:
+    store.create_tournament(tournament(state=TournamentState.DRAFT), entrants(), matches(), 1)
+    for step in WAYS[state]:
+        move(store, step, 1)
+    return "demo-1a2b"
+
+
+def move(store: Store, state: TournamentState, seconds: float) -> Tournament:
+    failure = "no Redis" if state is TournamentState.FAILED else None
+    return store.set_state("demo-1a2b", state, now=after(seconds), failure=failure)
+
+
+def test_a_plan_comes_back_as_it_went_in(store: Store) -> None:
+    store.create_tournament(tournament(), entrants(), matches(3), 2)
+    assert store.tournament("demo-1a2b") == tournament()
+    assert store.entrants("demo-1a2b") == entrants()
+    assert store.matches("demo-1a2b") == matches(3)
+
+
+def test_all_sittings_of_a_new_plan_are_planned_in_schedule_order(store: Store) -> None:
+    create(store, match_count=12, sittings=3)
+    assert store.planned("demo-1a2b") == [SittingKey("demo-1a2b", m, s) for m in range(12) for s in range(3)]
+
+
+def test_a_draft_may_be_empty(store: Store) -> None:
+    store.create_tournament(tournament(state=TournamentState.DRAFT), [], [], 1)
+    assert store.planned("demo-1a2b") == []
+    assert store.progress("demo-1a2b").total == 0
+
+
+def test_times_come_back_in_utc_whatever_zone_they_came_in(store: Store) -> None:
+    abroad = START.astimezone(timezone(timedelta(hours=5, minutes=30)))
+    store.create_tournament(tournament(created_at=abroad), entrants(), matches(), 1)
+    found = store.tournament("demo-1a2b").created_at
+    assert found == START
+    assert found.utcoffset() == timedelta(0)
+
+
+def test_a_time_without_a_zone_is_refused(store: Store) -> None:
+    key = SittingKey(create(store), 0, 0)
+    lease = leased(store, key)
+    naive = START.replace(tzinfo=None)
+    term = after(1) - START
+    for call in (
+        lambda: store.create_tournament(tournament("other", created_at=naive), entrants(), matches(), 1),
+        lambda: store.set_state("demo-1a2b", TournamentState.PAUSED, now=naive),
+        lambda: store.lease(key, "w2", naive, term),
+        lambda: store.renew(key, lease.attempt, naive, term),
+        lambda: store.expire_leases("demo-1a2b", naive),
+        lambda: store.record(key, lease.attempt, result(key), naive),
+    ):
+        with pytest.raises(UsageError, match="has no timezone"):
+            call()
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a b", "-a", "a" * 65, "ä", "a\n"])
+def test_an_id_that_would_not_survive_in_an_address_is_refused(store: Store, name: str) -> None:
+    with pytest.raises(InvalidPlan, match="an id begins with a letter or digit"):
+        store.create_tournament(tournament(name), entrants(), matches(), 1)
+
+
+def test_an_id_is_given_once(store: Store) -> None:
+    create(store)
+    with pytest.raises(InvalidPlan, match="there is a tournament 'demo-1a2b' already; choose another id"):
+        create(store)
+
+
+SECOND = replace(entrants()[0], index=1)
+MATCH = matches()[0]
+
+
+@pytest.mark.parametrize(
+    ("planned", "bots", "schedule", "sittings", "why"),
+    [
+        (tournament(), entrants(), matches(), 0, "0 sittings in each match; there must be one at least"),
+        (tournament(), [SECOND], [], 1, "entrant 'Bot 0' has index 1; it stands at 0"),
+        (tournament(), entrants(), [matches()[1]], 1, "a match has index 1; it stands at 0"),
+        (tournament(), entrants(2), [MATCH], 1, r"match 0 has entrants \[0, 1, 2, 3\]; choose from 0 to 1"),
+        (tournament(), entrants(), [replace(MATCH, entrants=())], 1, r"match 0 has entrants \[\]"),
+        (tournament(), entrants(), [replace(MATCH, boards=0)], 1, "match 0 has 0 boards"),
+        (tournament(state=TournamentState.COMPLETED), entrants(), [], 1, "a new tournament can't be finished"),
+        (replace(tournament(), failure="early"), entrants(), [], 1, "a new tournament can't be finished"),
+        (replace(tournament(), spec={"at": START}), entrants(), [], 1, "its spec is not JSON: Object of type datetime"),
+        (replace(tournament(), spec={"x": float("nan")}), entrants(), [], 1, "its spec is not JSON"),
+        (
+            replace(tournament(), spec={"x": (1, 2)}),
+            entrants(),
+            [],
+            1,
+            "its spec changes as JSON; use lists for tuples",
+        ),
+        (tournament(), [replace(entrants()[0], manifest={"x": b""})], [], 1, "the manifest of entrant 'Bot 0' is not"),
+    ],
+)
+def test_a_plan_that_does_not_fit_together_is_refused_whole(
+    store: Store, planned: Tournament, bots: list[Entrant], schedule: list[Match], sittings: int, why: str
+) -> None:
+    with pytest.raises(InvalidPlan, match=f"tournament 'demo-1a2b': .*{why}"):
+        store.create_tournament(planned, bots, schedule, sittings)
+    assert store.tournaments() == []
+
+
+def test_tournaments_are_listed_newest_first(store: Store) -> None:
+    for name, seconds in (("b", 2), ("a", 3), ("c", 1)):
+        store.create_tournament(tournament(name, created_at=after(seconds)), [], [], 1)
+    assert [each.id for each in store.tournaments()] == ["a", "b", "c"]
+
+
+def test_a_tournament_is_found_by_a_prefix_of_its_id_alone(store: Store) -> None:
+    for name in ("demo-1a2b", "demo-1a", "cup_1", "cup-2"):
+        store.create_tournament(tournament(name), [], [], 1)
+    assert store.find_tournament("demo-1a2").id == "demo-1a2b"
+    assert store.find_tournament("demo-1a").id == "demo-1a", "a whole id is never ambiguous"
+    assert store.find_tournament("cup_").id == "cup_1", "no character is a wildcard"
+    with pytest.raises(
+        UnknownTournament, match=r"several tournaments' ids begin with 'demo'; there is demo-1a, demo-1a2b$"
+    ):
+        store.find_tournament("demo")
+    with pytest.raises(
+        UnknownTournament, match="no tournament's id begins with 'DEMO'; there is cup-2, cup_1, demo-1a"
+    ):
+        store.find_tournament("DEMO")
+
+
+def test_an_error_names_ten_ids_at_most(store: Store) -> None:
+    with pytest.raises(UnknownTournament, match="there are none yet"):
+        store.find_tournament("")
+    for number in range(12):
+        store.create_tournament(tournament(f"t{number:02}"), [], [], 1)
+    with pytest.raises(UnknownTournament, match=r"t00, .*, t09 and 2 more$"):
+        store.find_tournament("t")
+
+
+def test_every_method_refuses_an_unknown_tournament(store: Store) -> None:
+    create(store, "known")
+    for call in (
+        store.tournament,
+        store.entrants,
+        store.matches,
+        store.retry_failed,
+        store.planned,
+        store.leases,
+        store.progress,
+        store.seat_results,
+        store.fault_counts,
+        store.faults,
+        store.alarms,
+        lambda name: store.expire_leases(name, START),
+        lambda name: store.set_state(name, TournamentState.RUNNING, now=START),
+    ):
+        with pytest.raises(UnknownTournament, match="there is no tournament 'unknown'; there is known"):
+            call("unknown")
+
+
+@pytest.mark.parametrize(("before", "wanted"), list(itertools.product(TournamentState, TournamentState)))
+def test_a_state_follows_another_only_where_the_life_cycle_says_so(
+    store: Store, before: TournamentState, wanted: TournamentState
+) -> None:
+    bring_to(store, before)
+    known = store.tournament("demo-1a2b")
+    assert known.state is before
+    if wanted in TRANSITIONS[before]:
+        changed = move(store, wanted, 2)
+        assert changed.state is wanted
+        assert changed.finished_at == (after(2) if wanted in FINISHED else None)
+        assert changed.failure == ("no Redis" if wanted is TournamentState.FAILED else None)
+        assert store.tournament("demo-1a2b") == changed
+    else:
+        with pytest.raises(TransitionRefused, match=f"'demo-1a2b' can't go from {before} to {wanted}; after {before}"):
+            move(store, wanted, 2)
+        assert store.tournament("demo-1a2b") == known
+
+
+@pytest.mark.parametrize(("state", "failure"), [(TournamentState.FAILED, None), (TournamentState.PAUSED, "why")])
+def test_a_failure_goes_with_the_failed_state_alone(store: Store, state: TournamentState, failure: str | None) -> None:
+    create(store)
+    with pytest.raises(TransitionRefused, match=f"from running to {state} with.* a failure; give one exactly for"):
+        store.set_state("demo-1a2b", state, now=START, failure=failure)
+
+
+def test_tournaments_do_not_mix(store: Store) -> None:
+    create(store, "one")
+    create(store, "two", match_count=1)
+    key = SittingKey("one", 0, 0)
+    store.record(key, leased(store, key).attempt, result(key), START)
+    leased(store, SittingKey("two", 0, 0))
+    assert len(store.matches("two")) == 1
+    assert store.progress("two").sittings[SittingState.RECORDED] == 0
+    assert store.progress("one").sittings[SittingState.LEASED] == 0
+    assert store.seat_results("two") == []
+    assert store.expire_leases("one", after(1000)) == []

@@ -161,8 +161,8 @@ def _trick(rules: Rules, state: _Data) -> dict[str, Any]:
     hands = [0] * rules.seats
     for seat, card in zip(seats, cards, strict=True):
         hands[seat] = mask_of([card] if state["last"] else [card, spare])
-    waiting = _mask([*state["carried"], *state["kitty"]])
-    hand = Hand(rules, hands, dealer=0, kitty=waiting, leader=leader, tricks=_past(1), broken=True)
+    before = Trick(leader, tuple(_indexes(state["carried"])), winner=None, points=0)
+    hand = Hand(rules, hands, dealer=0, kitty=_mask(state["kitty"]), leader=leader, tricks=[before], broken=True)
     for card in cards:
         hand.play(card)
     trick = hand.tricks[-1]

@@ -22,8 +22,8 @@ def is_settled(hand: Hand, *, limit: int = SEARCH_LIMIT) -> bool:
     position once; True is a proof. False means that two continuations differ, that cards are still to be passed, or
     that ``limit`` plays did not suffice: then the hand has to be played.
     """
-    if hand.phase is Phase.PASSING:
-        return False
+    if hand.phase is not Phase.PLAYING:
+        return hand.phase is Phase.DONE
     return _Search(hand, limit).shares(hand, _carried(hand)) is not None
 
 

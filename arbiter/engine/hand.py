@@ -53,7 +53,8 @@ class Hand:
         direction: where passed cards go; ``none`` starts play at once.
         kitty: cards left over by the deal, as a mask.
         leader: who leads, where the position is one from the middle of a hand; None takes who the rules say.
-        tricks: those finished before the position.
+        tricks: those finished before the position. Their cards count for who took them; a trick of unknown cards may
+            stand with none.
         broken: whether hearts are broken in it.
 
     Raises:
@@ -126,6 +127,8 @@ class Hand:
         """Negative points that go with the next trick won."""
         self.offenders: tuple[int, ...] = ()
         """Seats whose offence ended the hand."""
+        for trick in tricks:
+            self._collect(trick.cards, trick.winner)
         if direction is PassDirection.NONE:
             self._start_play(self._first_leader() if leader is None else leader)
         else:
@@ -248,19 +251,10 @@ class Hand:
                 position = 0
         else:
             position = _winner(trick)
-        penalty, bonus = rules.penalty, rules.bonus
-        for card in trick:
-            self.pending_penalty += penalty[card]
-            self.pending_bonus += bonus[card]
         leader = self.leader
-        if position is None:
-            self.tricks.append(Trick(leader, tuple(trick), None, 0))
-        else:
-            winner = (leader + position) % rules.seats
-            self.penalty_taken[winner] += self.pending_penalty
-            self.bonus_taken[winner] += self.pending_bonus
-            self.tricks.append(Trick(leader, tuple(trick), winner, self.pending_penalty + self.pending_bonus))
-            self.pending_penalty = self.pending_bonus = 0
+        winner = None if position is None else (leader + position) % rules.seats
+        self.tricks.append(Trick(leader, tuple(trick), winner, self._collect(trick, winner)))
+        if winner is not None:
             self.leader = winner
         self.trick = []
         if last:
@@ -268,6 +262,20 @@ class Hand:
             return
         self.turn = self.leader
         self.legal = legal_cards(rules, self.hands[self.turn], None, False, self.broken)
+
+    def _collect(self, cards: Sequence[int], winner: int | None) -> int:
+        """Count a trick for its winner, with all that waits for one; returns the points taken."""
+        penalty, bonus = self.rules.penalty, self.rules.bonus
+        for card in cards:
+            self.pending_penalty += penalty[card]
+            self.pending_bonus += bonus[card]
+        if winner is None:
+            return 0
+        points = self.pending_penalty + self.pending_bonus
+        self.penalty_taken[winner] += self.pending_penalty
+        self.bonus_taken[winner] += self.pending_bonus
+        self.pending_penalty = self.pending_bonus = 0
+        return points
 
     def _finish(self) -> None:
         self.phase = Phase.DONE

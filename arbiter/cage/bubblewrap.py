@@ -25,7 +25,7 @@ from pathlib import Path
 
 from arbiter.cage.command import bot_command, bot_environment, check_socket, fresh_uid, interpreter
 from arbiter.cage.mounts import BOT_FOLDER, HOME, SDK_FOLDER, SOCKET, View, service_view
-from arbiter.cage.pipes import LogPipe, readable
+from arbiter.cage.pipes import LogPipe, read_until, readable
 from arbiter.cage.process import BotProcess, CageError, Exit, Launch
 
 MAX_PROCESSES = 64
@@ -38,7 +38,7 @@ _PROBE_SECONDS = 30.0
 _UNSAFE_HINT = "to run only your own bots without a cage, pass --unsafe-processes"
 # The shell reports on its stdin, a pipe, that everything is set up, and puts /dev/null in its place for the bot. Should
 # the service be dead already, the write fails and the bot is never run.
-_ANNOUNCE = ("/bin/sh", "-c", 'echo >&0 || exit; exec "$@" </dev/null', "sh")
+_ANNOUNCE = ("/bin/sh", "-c", 'echo >&0 || exit; unset PWD OLDPWD SHLVL; exec "$@" </dev/null', "sh")
 
 
 @dataclass(frozen=True)
@@ -156,22 +156,20 @@ async def _launch(bwrap: Path, arguments: list[str], command: list[str], log_lim
         except OSError as error:
             raise CageError(f"{bwrap}: can't be run ({error.strerror}); install bubblewrap again") from error
         finally:
-            for descriptor in (ready_inside, info_inside, blocked, output_inside, options):
+            for descriptor in (ready_inside, info_inside, output_inside, options):
                 os.close(descriptor)
         # Process 1 waits on the blocking pipe until it is held by a descriptor, which can't come to mean another one.
-        await readable(info)
-        if about := os.read(info, 4096):
-            first = os.pidfd_open(json.loads(about)["child-pid"])
-            os.write(unblock, b"\n")
-        await readable(ready)
-        if first is None or not os.read(ready, 1):
+        if about := await read_until(info, b"}"):
+            first = _open_process(json.loads(about)["child-pid"])
+        os.write(unblock, b"\n")
+        if first is None or not await read_until(ready, b"\n"):
             await process.wait()
             await log.finish(1.0)
             raise CageError(f"the cage could not be set up: {_last_line(log.text)}; the bot was not run")
         started = True
         return _BubblewrapProcess(process, log, first)
     finally:
-        for descriptor in (ready, info, unblock):
+        for descriptor in (ready, info, blocked, unblock):
             os.close(descriptor)
         if not started:
             log.close()
@@ -179,6 +177,13 @@ async def _launch(bwrap: Path, arguments: list[str], command: list[str], log_lim
                 os.close(first)
             if process is not None and process.returncode is None:
                 process.kill()  # and the whole cage with it
+
+
+def _open_process(pid: int) -> int | None:
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:  # setting up the cage has failed already
+        return None
 
 
 def _memory_file(arguments: list[str]) -> int:

@@ -24,7 +24,7 @@ from arbiter.cage.manifest import Manifest
 from arbiter.cage.process import CageError
 
 PACKAGE_FOLDER = Path(arbiter.__file__).resolve().parent
-SDK_PARTS = ("__init__.py", "errors.py", "sdk", "engine", "api")
+SDK_PARTS = ("__init__.py", "errors.py", "sdk", "engine", "wire", "api")
 
 # 0x70000000 to 0x7fffffff (1879048192 to 2147483647) is the one large range that neither distributions nor systemd
 # allocate (https://systemd.io/UIDS-GIDS/), and it fits tools that read user ids as signed 32-bit numbers.

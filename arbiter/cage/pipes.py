@@ -102,3 +102,15 @@ async def readable(descriptor: int) -> None:
         await ready
     finally:
         loop.remove_reader(descriptor)
+
+
+async def read_until(descriptor: int, end: bytes) -> bytes:
+    """Read from a pipe until `end` has come, however many pieces it comes in; empty when the pipe ends before."""
+    data = b""
+    while end not in data:
+        await readable(descriptor)
+        piece = os.read(descriptor, _CHUNK)
+        if not piece:
+            return b""
+        data += piece
+    return data

@@ -44,7 +44,8 @@ class PlainCage:
         check_socket(launch.socket, as_other_user=uid is not None)
         folder, socket = launch.folder.resolve(), launch.socket.resolve()
         if uid is not None:
-            for path in (interpreter(), interpreter().resolve(), PACKAGE_FOLDER, folder, socket):
+            python = (interpreter(), interpreter().resolve(), PACKAGE_FOLDER)
+            for path in (folder, socket, *(python if launch.manifest.runtime == "python" else ())):
                 _check_reach(path)
         home = Path(tempfile.mkdtemp(prefix="bot-"))
         output, output_inside = os.pipe()

@@ -104,12 +104,15 @@ class BotProcess(ABC):
     async def _watch(self) -> Exit:
         try:
             status = await self._process.wait()
-            await self._sweep()
-            await self._log.finish(_LOG_PATIENCE)
-        except asyncio.CancelledError:  # the event loop is being taken down around a running bot
+        except asyncio.CancelledError:  # the event loop is being taken down around a running bot, and waits for this
             self._kill()
-            self._log.close()
+            await self._bury(await self._process.wait())
             raise
+        return await self._bury(status)
+
+    async def _bury(self, status: int) -> Exit:
+        await self._sweep()
+        await self._log.finish(_LOG_PATIENCE)
         self._exit = self._read_status(status)
         return self._exit
 

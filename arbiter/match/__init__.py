@@ -1,1 +1,30 @@
-"""Plays a sitting between links under clocks and records the replay."""
+"""Plays a sitting between links under clocks and records the replay.
+
+:func:`play_sitting` is the entry; :mod:`arbiter.match.table` is one board's course, :mod:`arbiter.match.player` one
+bot's side
+of the stream, :mod:`arbiter.match.replay` what is kept.
+"""
+
+from arbiter.match.faults import Fault
+from arbiter.match.plan import Clock, MatchFormat, SeatedBot, SittingPlan
+from arbiter.match.record import HandRecord
+from arbiter.match.replay import Replay, ReplayError, SeatScore, read_replay, replay_of, verify_replay, write_replay
+from arbiter.match.sitting import SittingRecord, play_sitting
+
+__all__ = [
+    "Clock",
+    "Fault",
+    "HandRecord",
+    "MatchFormat",
+    "Replay",
+    "ReplayError",
+    "SeatScore",
+    "SeatedBot",
+    "SittingPlan",
+    "SittingRecord",
+    "play_sitting",
+    "read_replay",
+    "replay_of",
+    "verify_replay",
+    "write_replay",
+]

@@ -1,0 +1,81 @@
+"""The interface of all links, and the names of what can go wrong with a bot."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import StrEnum
+
+from arbiter.api.bot.v1 import bot_pb2
+from arbiter.errors import ArbiterError
+
+
+class FaultCode(StrEnum):
+    """How a bot can fail. What fails outside all bots is an infrastructure error and never one of these."""
+
+    ILLEGAL_PLAY = "ILLEGAL_PLAY"
+    """It played a card that the rules refuse."""
+    ILLEGAL_PASS = "ILLEGAL_PASS"
+    """It passed cards that the rules refuse."""
+    TIMEOUT = "TIMEOUT"
+    """Its clock ran out, or it was silent for longer than the hard stop."""
+    CRASH = "CRASH"
+    """Its process ended."""
+    DISCONNECT = "DISCONNECT"
+    """It closed its stream while its process went on."""
+    PROTOCOL_ERROR = "PROTOCOL_ERROR"
+    """It sent something that the protocol does not allow."""
+    OUT_OF_MEMORY = "OUT_OF_MEMORY"
+    """It was ended for using more memory than allowed."""
+
+
+class LinkLost(ArbiterError):
+    """The bot can't be reached any more; says which fault that is and what was seen."""
+
+    def __init__(self, code: FaultCode, detail: str) -> None:
+        super().__init__(f"{code}: {detail}")
+        self.code = code
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What a bot left behind."""
+
+    ending: str
+    """How it ended, such as ``exit status 0``."""
+    log: bytes
+    """Its standard output and error, cut in the middle when long."""
+
+
+class Link(ABC):
+    """A bot at the other end. All methods belong to one event loop; one task at a time sends or receives."""
+
+    @abstractmethod
+    async def open(self, patience: float) -> bot_pb2.Greeting:
+        """Start the bot and wait for its greeting, ``patience`` seconds at the most.
+
+        Raises:
+            LinkLost: it ended, kept silent or did not greet.
+            InfrastructureError: it could not be started, and that is not its fault.
+        """
+
+    @abstractmethod
+    async def send(self, batch: bot_pb2.SitResponse) -> None:
+        """Send a batch.
+
+        Raises:
+            LinkLost: the bot is gone.
+        """
+
+    @abstractmethod
+    async def receive(self) -> bot_pb2.SitRequest:
+        """Wait for the bot's next message.
+
+        Raises:
+            LinkLost: the bot is gone.
+        """
+
+    @abstractmethod
+    async def close(self, grace: float) -> Ending:
+        """Let the bot end by itself within ``grace`` seconds, then end it; nothing of it is left afterwards."""

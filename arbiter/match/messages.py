@@ -1,0 +1,70 @@
+"""The plan of a sitting as the workers' messages and back."""
+
+from __future__ import annotations
+
+from arbiter.api.game.v1 import match_pb2
+from arbiter.api.worker.v1 import worker_pb2
+from arbiter.match.plan import Clock, MatchFormat, SeatedBot, SittingPlan
+from arbiter.wire import rules_from_message, rules_to_message
+
+
+def clock_to_message(clock: Clock) -> match_pb2.Clock:
+    """The clock as a message."""
+    message = match_pb2.Clock()
+    message.start_up.FromNanoseconds(int(clock.start_up * 1e9))
+    message.bank.FromNanoseconds(int(clock.bank * 1e9))
+    message.increment.FromNanoseconds(int(clock.increment * 1e9))
+    message.hard_stop.FromNanoseconds(int(clock.hard_stop * 1e9))
+    return message
+
+
+def clock_from_message(message: match_pb2.Clock) -> Clock:
+    """The clock that a message holds."""
+    return Clock(
+        start_up=message.start_up.ToNanoseconds() / 1e9,
+        bank=message.bank.ToNanoseconds() / 1e9,
+        increment=message.increment.ToNanoseconds() / 1e9,
+        hard_stop=message.hard_stop.ToNanoseconds() / 1e9,
+    )
+
+
+def plan_to_message(plan: SittingPlan) -> worker_pb2.SittingPlan:
+    """The plan as a message; where the bots' folders are is for the caller to add."""
+    return worker_pb2.SittingPlan(
+        sitting=plan.sitting,
+        rules=rules_to_message(plan.rules),
+        format=match_pb2.MatchFormat.Value(f"MATCH_FORMAT_{plan.format.name}"),
+        boards=plan.boards,
+        deal_seed=plan.deal_seed,
+        seating=plan.seating,
+        players=[
+            worker_pb2.Player(entrant=bot.entrant, name=bot.name, digest=bot.digest, bot_seed=bot.bot_seed)
+            for bot in plan.bots
+        ],
+        clock=clock_to_message(plan.clock),
+        open_tables=plan.open_tables,
+        fault_limit=plan.fault_limit,
+    )
+
+
+def plan_from_message(message: worker_pb2.SittingPlan) -> SittingPlan:
+    """The plan that a message holds.
+
+    Raises:
+        RuleSetError: it holds no possible rule set.
+    """
+    game = message.format == match_pb2.MATCH_FORMAT_GAME
+    return SittingPlan(
+        sitting=message.sitting,
+        rules=rules_from_message(message.rules),
+        format=MatchFormat.GAME if game else MatchFormat.HANDS,
+        boards=message.boards,
+        deal_seed=message.deal_seed,
+        seating=message.seating,
+        bots=tuple(
+            SeatedBot(player.entrant, player.name, player.digest, player.bot_seed) for player in message.players
+        ),
+        clock=clock_from_message(message.clock),
+        open_tables=message.open_tables,
+        fault_limit=message.fault_limit,
+    )

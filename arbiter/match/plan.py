@@ -1,0 +1,71 @@
+"""What a sitting is: everything that decides its course, but for the bots' own doing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from arbiter.engine import RuleSet
+
+
+class MatchFormat(StrEnum):
+    """What one board of a match is."""
+
+    HANDS = "hands"
+    """One hand."""
+    GAME = "game"
+    """A whole game, to the rule set's end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The clock of each bot process, in seconds.
+
+    One bank serves all tables of a process: it runs while any request is unanswered, and each answer adds the
+    increment.
+    """
+
+    start_up: float = 10.0
+    """From the start of the process to its greeting; not taken from the bank."""
+    bank: float = 60.0
+    """Thinking time to begin with."""
+    increment: float = 0.1
+    """Added by each answer."""
+    hard_stop: float = 30.0
+    """Longest silence while a request is unanswered, whatever the bank holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeatedBot:
+    """One bot of a sitting."""
+
+    entrant: int
+    """Its entrant's index in the tournament."""
+    name: str
+    digest: str
+    """SHA-256 of its fixed version, in hexadecimal digits."""
+    bot_seed: bytes = field(repr=False)
+    """Seed for its own randomness, 16 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class SittingPlan:
+    """One seating of one match over its deal set."""
+
+    sitting: str
+    """Id, such as ``demo-1a2b/3/0``."""
+    rules: RuleSet
+    format: MatchFormat
+    boards: int
+    """Number of boards; they are numbered from 1."""
+    deal_seed: bytes = field(repr=False)
+    """Seed of the deal set. Never reaches a bot."""
+    seating: int
+    """Which seating of the match this is, from 0."""
+    bots: tuple[SeatedBot, ...]
+    """In the match's order of entrants; a place in this list is what seatings speak of."""
+    clock: Clock
+    open_tables: int = 256
+    """How many tables may be open at once at the most."""
+    fault_limit: int = 3
+    """With more faults than this in a sitting a bot is out, and the stand-in plays on for it."""

@@ -1,0 +1,104 @@
+"""One bot's side of a sitting: what it is due, what it owes, its clock and its faults."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final
+
+from arbiter.engine import PlayView
+from arbiter.links import Link
+from arbiter.match.outbox import Outbox
+from arbiter.match.plan import Clock, SeatedBot
+
+if TYPE_CHECKING:
+    from arbiter.match.table import Table
+
+
+class Due(Enum):
+    """What a request asks for."""
+
+    PASS = auto()
+    CARD = auto()
+    MOON = auto()
+
+
+class Player:
+    """A bot in a sitting. It is ``playing`` until it is lost; then the stand-in decides for it."""
+
+    def __init__(
+        self,
+        place: int,
+        bot: SeatedBot,
+        link: Link,
+        clock: Clock,
+        two_packs: bool,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.place: Final = place
+        """Its place in the sitting's list of bots."""
+        self.bot: Final = bot
+        self.link: Final = link
+        self.outbox: Final = Outbox(two_packs)
+        self.open: Final[dict[int, tuple[Due, Table]]] = {}
+        """Unanswered requests by id."""
+        self.asked = 0
+        """Id of the latest request."""
+        self.playing = True
+        self.faults = 0
+        self.due: Final = asyncio.Event()
+        """Set while the outbox holds a request that has not been sent, or the sitting is over."""
+        self._clock: Final = clock
+        self._now: Final = now
+        self._bank = clock.bank
+        self._running_since: float | None = None
+
+    def ask_pass(self, table: Table) -> None:
+        """Request cards to pass."""
+        self.outbox.ask_pass(self._next_id(Due.PASS, table), table.board)
+
+    def ask_card(self, table: Table, view: PlayView) -> None:
+        """Request a card."""
+        self.outbox.ask_play(self._next_id(Due.CARD, table), table.board, view)
+
+    def ask_moon(self, table: Table, subtract_by_default: bool) -> None:
+        """Request a choice about a moon."""
+        self.outbox.ask_moon(self._next_id(Due.MOON, table), table.board, subtract_by_default)
+
+    def take(self, request_id: int, due: Due) -> Table | None:
+        """The table that an answer belongs to, its request now closed; None when no such request is open."""
+        request = self.open.get(request_id)
+        if request is None or request[0] is not due:
+            return None
+        del self.open[request_id]
+        return request[1]
+
+    def start_clock(self) -> None:
+        """A batch with requests has been sent."""
+        self._running_since = self._now()
+
+    def stop_clock(self, answers: int) -> None:
+        """A message with this many answers has come; the clock goes on while requests are open."""
+        now = self._now()
+        if self._running_since is not None:
+            self._bank -= now - self._running_since
+        self._bank += answers * self._clock.increment
+        self._running_since = now if self.open else None
+
+    @property
+    def bank(self) -> float:
+        """Seconds that the clock held when it was last started or stopped."""
+        return self._bank
+
+    @property
+    def patience(self) -> float:
+        """Seconds for which the next message is waited for: what the bank holds, at most the hard stop."""
+        return max(0.0, min(self._bank, self._clock.hard_stop))
+
+    def _next_id(self, due: Due, table: Table) -> int:
+        self.asked += 1
+        self.open[self.asked] = due, table
+        self.due.set()
+        return self.asked

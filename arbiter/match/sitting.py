@@ -1,0 +1,265 @@
+"""Plays a sitting: all boards of a deal set under one seating, many tables at once, one task per bot.
+
+Each bot works on one batch at a time. What becomes due to it meanwhile gathers in its outbox and goes out as the next
+batch once it has answered; so batches grow by themselves to what the bots can take, and a slow bot holds up the
+tables at
+which it sits and no others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from arbiter.api.bot.v1 import bot_pb2
+from arbiter.api.game.v1 import match_pb2
+from arbiter.deals import seating
+from arbiter.engine import Rules, compile_rules
+from arbiter.links import Ending, FaultCode, Link, LinkLost
+from arbiter.match.faults import Fault
+from arbiter.match.messages import clock_to_message
+from arbiter.match.plan import MatchFormat, SittingPlan
+from arbiter.match.player import Due, Player
+from arbiter.match.record import HandRecord
+from arbiter.match.table import Table
+from arbiter.wire import rules_to_message
+
+END_GRACE: Final = 2.0
+"""Seconds that a bot has to end by itself after the last message."""
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SittingRecord:
+    """All that came of a sitting."""
+
+    plan: SittingPlan
+    hands: tuple[HandRecord, ...]
+    """In order of board and hand."""
+    faults: tuple[Fault, ...]
+    """Those that belong to no single decision: a bot that crashed, fell silent or was put out."""
+    endings: tuple[Ending, ...]
+    """By place: how each bot ended and what it wrote."""
+
+
+async def play_sitting(
+    plan: SittingPlan, links: Sequence[Link], on_hand: Callable[[], None] = lambda: None
+) -> SittingRecord:
+    """Play a sitting from the start of its bots to their end.
+
+    Args:
+        plan: what to play.
+        links: by place in ``plan.bots``.
+        on_hand: called after each finished hand.
+
+    Raises:
+        InfrastructureError: the bots could not be started, for a reason that is no bot's fault.
+    """
+    sitting = _Sitting(plan, links, on_hand)
+    try:
+        await sitting.play()
+    finally:
+        endings = await asyncio.gather(*(link.close(END_GRACE if sitting.over else 0.0) for link in links))
+    return SittingRecord(plan, sitting.records(), tuple(sitting.faults), tuple(endings))
+
+
+class _Sitting:
+    def __init__(self, plan: SittingPlan, links: Sequence[Link], on_hand: Callable[[], None]) -> None:
+        self._plan: Final = plan
+        self._rules: Final[Rules] = compile_rules(plan.rules)
+        self._on_hand: Final = on_hand
+        self._players: Final = [
+            Player(place, bot, link, plan.clock, self._rules.two_packs)
+            for place, (bot, link) in enumerate(zip(plan.bots, links, strict=True))
+        ]
+        self._hands: Final[list[HandRecord]] = []
+        self._open: Final[set[Table]] = set()
+        self._open_tables = 0
+        self._next_board = 1
+        self.faults: Final[list[Fault]] = []
+        self.over = False
+        """Every board is done."""
+
+    async def play(self) -> None:
+        """Start the bots, play every board, and say good-bye."""
+        greetings = await _all([self._greet(player) for player in self._players])
+        declared = [greeting.max_open_tables for greeting in greetings if greeting is not None]
+        self._open_tables = min([self._plan.open_tables, self._plan.boards, *declared])
+        for player in self._players:
+            if player.playing:
+                player.outbox.match_start(self._match_start(player))
+        self._open_more()
+        await _all([self._drive(player) for player in self._players])
+
+    def records(self) -> tuple[HandRecord, ...]:
+        """The finished hands in order of board and hand, whatever the order in which they ended."""
+        return tuple(sorted(self._hands, key=lambda record: (record.board, record.number)))
+
+    async def _greet(self, player: Player) -> bot_pb2.Greeting | None:
+        try:
+            return await player.link.open(self._plan.clock.start_up)
+        except LinkLost as lost:
+            self._lose(player, lost)
+            return None
+
+    async def _drive(self, player: Player) -> None:
+        """One bot's course: a batch out, its answers in, over and over."""
+        try:
+            while player.playing:
+                await player.due.wait()
+                player.due.clear()
+                if self.over:
+                    player.outbox.match_end()
+                    await player.link.send(player.outbox.take(player.bank))
+                    return
+                if player.open:
+                    asked = player.asked  # before sending: more may become due meanwhile
+                    await player.link.send(player.outbox.take(player.bank))
+                    await self._collect(player, asked)
+        except LinkLost as lost:
+            self._lose(player, lost)
+
+    async def _collect(self, player: Player, sent: int) -> None:
+        """Take a bot's answers until none of its requests up to number ``sent`` is open."""
+        player.start_clock()
+        while player.playing and player.open and next(iter(player.open)) <= sent:
+            try:
+                async with asyncio.timeout(player.patience):
+                    answers = await player.link.receive()
+            except TimeoutError:
+                raise self._timeout(player) from None
+            before = len(player.open)
+            asked = player.asked
+            self._apply(player, answers)
+            player.stop_clock(before - len(player.open) + player.asked - asked)
+            if player.faults > self._plan.fault_limit:
+                self._put_out(player)
+            self._open_more()
+
+    def _timeout(self, player: Player) -> LinkLost:
+        clock, owed = self._plan.clock, f"with {len(player.open)} requests open"
+        if player.bank < clock.hard_stop:
+            detail = f"used up its bank of {clock.bank:g} s + {clock.increment:g} s per answer {owed}"
+        else:
+            detail = f"silent for the hard stop of {clock.hard_stop:g} s {owed}"
+        return LinkLost(FaultCode.TIMEOUT, detail)
+
+    def _apply(self, player: Player, answers: bot_pb2.SitRequest) -> None:
+        """Apply a bot's answers. Those to requests that are closed already are dropped; other nonsense is charged."""
+        count = self._rules.source.pass_count
+        passes, plays, moons = answers.passes, answers.plays, answers.moons
+        if (
+            len(passes.cards) != len(passes.request_id) * count
+            or len(plays.card) != len(plays.request_id)
+            or len(moons.subtract) != len(moons.request_id)
+        ):
+            self._apply_short(player, answers, count)
+            return
+        cards = passes.cards
+        for row, request_id in enumerate(passes.request_id):
+            if table := self._take(player, request_id, Due.PASS):
+                table.pass_answered(player, cards[row * count : (row + 1) * count])
+        for request_id, card in zip(plays.request_id, plays.card, strict=True):
+            if table := self._take(player, request_id, Due.CARD):
+                table.card_answered(player, card)
+        for request_id, subtract in zip(moons.request_id, moons.subtract, strict=True):
+            if table := self._take(player, request_id, Due.MOON):
+                table.moon_answered(player, subtract)
+
+    def _apply_short(self, player: Player, answers: bot_pb2.SitRequest, count: int) -> None:
+        """Columns of unequal length: a single pass with a wrong number of cards is an illegal pass, all else is
+        nonsense."""
+        passes = answers.passes
+        if len(passes.request_id) == 1 and not answers.plays.request_id and not answers.moons.request_id:
+            if table := self._take(player, passes.request_id[0], Due.PASS):
+                table.pass_answered(player, passes.cards)
+            return
+        detail = (
+            f"columns of unequal length: {len(passes.request_id)} pass requests with {len(passes.cards)} cards"
+            f" ({count} each), {len(answers.plays.request_id)} play requests with {len(answers.plays.card)} cards"
+        )
+        self._nonsense(player, detail)
+
+    def _take(self, player: Player, request_id: int, due: Due) -> Table | None:
+        table = player.take(request_id, due) if player.playing else None
+        if table is None and player.playing and (request_id > player.asked or request_id in player.open):
+            self._nonsense(player, f"answered request {request_id}, which asks for no {due.name.lower()}")
+        return table
+
+    def _nonsense(self, player: Player, detail: str) -> None:
+        fault = Fault(player.bot.entrant, FaultCode.PROTOCOL_ERROR, detail)
+        self.faults.append(fault)
+        self.charge(player, fault)
+
+    def _lose(self, player: Player, lost: LinkLost) -> None:
+        """The bot is out for the rest of the sitting; the stand-in answers what it owes and plays on."""
+        if not player.playing:
+            return
+        board = next((table.board for _, table in player.open.values()), None)
+        self.faults.append(Fault(player.bot.entrant, lost.code, lost.detail, board))
+        self._put_out(player)
+
+    def _put_out(self, player: Player) -> None:
+        player.playing = False
+        owed = list(player.open.values())
+        player.open.clear()
+        for due, table in owed:
+            table.stand_in(player, due)
+        player.due.set()
+        if self._open_tables:
+            self._open_more()
+
+    def _open_more(self) -> None:
+        """Open boards up to the number of open tables; a board may be done before this returns."""
+        while len(self._open) < self._open_tables and self._next_board <= self._plan.boards:
+            board = self._next_board
+            self._next_board += 1
+            places = seating(self._plan.rules, board, self._plan.seating)
+            table = Table(self._plan, self._rules, board, [self._players[place] for place in places], self)
+            self._open.add(table)
+            table.open()
+        if not self._open and self._next_board > self._plan.boards and not self.over:
+            self.over = True
+            for player in self._players:
+                player.due.set()
+
+    def charge(self, player: Player, fault: Fault) -> None:
+        """See :class:`~arbiter.match.table.Floor`; a bot over the limit is put out after the message that did it."""
+        player.faults += 1
+        player.outbox.fault(fault.code, fault.board or 0, fault.detail)
+
+    def hand_done(self, record: HandRecord) -> None:
+        """See :class:`~arbiter.match.table.Floor`."""
+        self._hands.append(record)
+        self._on_hand()
+
+    def board_done(self, table: Table) -> None:
+        """See :class:`~arbiter.match.table.Floor`."""
+        self._open.discard(table)
+
+    def _match_start(self, player: Player) -> bot_pb2.MatchStart:
+        plan = self._plan
+        rules = self._rules
+        return bot_pb2.MatchStart(
+            rules=rules_to_message(plan.rules),
+            format=match_pb2.MATCH_FORMAT_GAME if plan.format is MatchFormat.GAME else match_pb2.MATCH_FORMAT_HANDS,
+            boards=plan.boards,
+            card_points=[penalty + bonus for penalty, bonus in zip(rules.penalty, rules.bonus, strict=True)],
+            bot_seed=player.bot.bot_seed,
+            open_tables=self._open_tables,
+            clock=clock_to_message(plan.clock),
+        )
+
+
+async def _all(jobs: Sequence[Coroutine[None, None, T]]) -> list[T]:
+    """Results of jobs that run side by side; when one fails, the others are cancelled and waited for."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(job) for job in jobs]
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]

@@ -1,0 +1,263 @@
+"""One board in one sitting: deals, asks, applies answers and records, hand after hand. It knows no time and no
+network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from arbiter.deals import deal, dealer
+from arbiter.engine import (
+    CARDS,
+    Hand,
+    IllegalPass,
+    Moon,
+    MoonChoice,
+    Phase,
+    Rules,
+    after_hand,
+    check_pass,
+    format_cards,
+    moon_choice,
+    new_game,
+    pass_direction,
+    pass_view,
+    play_view,
+    score_hand,
+)
+from arbiter.engine.cards import indexes_of
+from arbiter.engine.ruleset import Revoke
+from arbiter.links import FaultCode
+from arbiter.match.faults import Fault
+from arbiter.match.plan import MatchFormat, SittingPlan
+from arbiter.match.player import Due, Player
+from arbiter.match.record import HandRecord
+from arbiter.match.stand_in import stand_in_card, stand_in_pass
+
+SHOWN_CARDS: Final = 20
+"""How many card numbers of a wrong answer are kept in a fault's detail."""
+
+
+class Floor(Protocol):
+    """What a table tells the sitting."""
+
+    def charge(self, player: Player, fault: Fault) -> None:
+        """A bot committed a fault."""
+
+    def hand_done(self, record: HandRecord) -> None:
+        """A hand ended."""
+
+    def board_done(self, table: Table) -> None:
+        """The board ended."""
+
+
+class Table:
+    """The board with this number, played by ``players``, who are given by seat."""
+
+    def __init__(self, plan: SittingPlan, rules: Rules, board: int, players: Sequence[Player], floor: Floor) -> None:
+        self.board: Final = board
+        self._plan: Final = plan
+        self._rules: Final = rules
+        self._players: Final = tuple(players)
+        self._floor: Final = floor
+        self._game = new_game(rules)
+        self._start_hand()
+
+    def open(self) -> None:
+        """Deal the first hand."""
+        self._deal()
+
+    def pass_answered(self, player: Player, cards: Sequence[int]) -> None:
+        """A bot passes these card indexes; an illegal pass is charged and the stand-in's stands."""
+        seat = self._players.index(player)
+        try:
+            if any(card >= len(CARDS) for card in cards):
+                raise IllegalPass("not_in_hand", "a card index is above 51")
+            check_pass(self._rules, self._hand.hands[seat], cards)
+        except IllegalPass as error:
+            self._charge(seat, FaultCode.ILLEGAL_PASS, f"{error.reason}; sent {_shown(cards)}")
+            self._passes[seat] = self._stand_in_pass(seat)
+        else:
+            self._passes[seat] = tuple(cards)
+        self._exchange_when_complete()
+
+    def card_answered(self, player: Player, card: int) -> None:
+        """The bot whose turn it is plays this card index; an illegal card is charged and the stand-in's is played."""
+        hand = self._hand
+        if card < len(CARDS) and hand.legal >> card & 1:
+            self._play(card)
+        else:
+            self._illegal_card(card)
+        self._advance()
+
+    def moon_answered(self, player: Player, subtract: bool) -> None:
+        """The shooter of a moon has chosen."""
+        self._end_hand(Moon.NEW if subtract else Moon.OLD)
+
+    def stand_in(self, player: Player, due: Due) -> None:
+        """The bot that owed this answer is lost; the stand-in gives it."""
+        seat = self._players.index(player)
+        if due is Due.PASS:
+            self._passes[seat] = self._stand_in_pass(seat)
+            self._exchange_when_complete()
+        elif due is Due.CARD:
+            self._stand_in_card()
+            self._advance()
+        else:
+            self._stand_ins.add(seat)
+            self._end_hand(self._choice.default if self._choice else None)
+
+    def _start_hand(self) -> None:
+        """Set up everything that belongs to one hand alone."""
+        number = self._game.hand_number
+        # A hands match counts its boards as one hand after the other; a game counts its own hands.
+        count = self.board if self._plan.format is MatchFormat.HANDS else number
+        dealt = deal(self._rules, self._plan.deal_seed, self.board, number)
+        self._dealt = dealt
+        self._hand = Hand(
+            self._rules,
+            dealt.hands,
+            dealer=dealer(self._rules, count),
+            direction=pass_direction(self._rules.source, count),
+            kitty=dealt.kitty,
+        )
+        self._passes: list[tuple[int, ...] | None] = [None] * self._rules.seats
+        self._choice: MoonChoice | None = None
+        self._stand_ins: set[int] = set()
+        self._faults: list[Fault] = []
+
+    def _deal(self) -> None:
+        hand = self._hand
+        number = self._game.hand_number
+        totals = self._game.totals
+        for seat, player in enumerate(self._players):
+            if player.playing:
+                dealt = pass_view(hand, seat).hand
+                player.outbox.deal(self.board, number, seat, hand.dealer, hand.direction, dealt, totals)
+        if hand.phase is Phase.PASSING:
+            for seat, player in enumerate(self._players):
+                if player.playing:
+                    player.ask_pass(self)
+                else:
+                    self._passes[seat] = self._stand_in_pass(seat)
+            self._exchange_when_complete()
+        else:
+            self._advance()
+
+    def _exchange_when_complete(self) -> None:
+        passes = [cards for cards in self._passes if cards is not None]
+        if len(passes) < self._rules.seats or self._hand.phase is not Phase.PASSING:
+            return
+        self._hand.exchange(passes)
+        received = self._hand.received or ()
+        for player, cards in zip(self._players, received, strict=True):
+            if player.playing:
+                player.outbox.received(self.board, cards)
+        self._advance()
+
+    def _advance(self) -> None:
+        """Go on until a bot owes an answer or the board is done."""
+        while self._hand.phase is Phase.PLAYING:
+            player = self._players[self._hand.turn]
+            if player.playing:
+                player.ask_card(self, play_view(self._hand))
+                return
+            self._stand_in_card()
+        self._offer_moon()
+
+    def _play(self, card: int) -> None:
+        hand = self._hand
+        hand.play(card)
+        if not hand.trick:
+            trick = hand.tricks[-1]
+            for player in self._players:
+                if player.playing:
+                    player.outbox.trick(self.board, trick)
+
+    def _illegal_card(self, card: int) -> None:
+        hand = self._hand
+        seat = hand.turn
+        legal = format_cards(indexes_of(hand.legal))
+        if card >= len(CARDS):
+            self._charge(seat, FaultCode.ILLEGAL_PLAY, f"{card} is no card index (0 to 51); legal: {legal}")
+        else:
+            error = hand.why_illegal(card)
+            self._charge(seat, FaultCode.ILLEGAL_PLAY, f"{error.reason}; legal: {legal}")
+            if error.revoke and self._rules.source.revoke is Revoke.OFFENDER_TAKES_ALL:
+                hand.end_by_offence(seat)
+                return
+        self._stand_in_card()
+
+    def _stand_in_pass(self, seat: int) -> tuple[int, ...]:
+        self._stand_ins.add(seat)
+        return stand_in_pass(pass_view(self._hand, seat))
+
+    def _stand_in_card(self) -> None:
+        self._stand_ins.add(self._hand.turn)
+        self._play(stand_in_card(play_view(self._hand)))
+
+    def _charge(self, seat: int, code: FaultCode, detail: str) -> None:
+        player = self._players[seat]
+        trick = len(self._hand.tricks) + 1 if self._hand.phase is Phase.PLAYING else None
+        fault = Fault(player.bot.entrant, code, detail, self.board, self._game.hand_number, seat, trick)
+        self._faults.append(fault)
+        self._floor.charge(player, fault)
+
+    def _offer_moon(self) -> None:
+        hand = self._hand
+        self._choice = None
+        if not hand.offenders:
+            self._choice = moon_choice(self._rules, self._game, hand.penalty_taken, hand.bonus_taken)
+        if self._choice is None:
+            self._end_hand(None)
+            return
+        shooter = self._players[self._choice.shooter]
+        if shooter.playing:
+            shooter.ask_moon(self, self._choice.default is Moon.NEW)
+        else:
+            self.stand_in(shooter, Due.MOON)
+
+    def _end_hand(self, chosen: Moon | None) -> None:
+        hand = self._hand
+        score = score_hand(self._rules, hand.penalty_taken, hand.bonus_taken, offenders=hand.offenders, moon=chosen)
+        number = self._game.hand_number
+        self._game = after_hand(self._rules, self._game, score)
+        for player in self._players:
+            if player.playing:
+                player.outbox.hand_result(self.board, score.points, self._game.totals, score.moon)
+        self._floor.hand_done(
+            HandRecord(
+                board=self.board,
+                number=number,
+                places=tuple(player.place for player in self._players),
+                dealer=hand.dealer,
+                direction=hand.direction,
+                dealt=self._dealt.hands,
+                kitty=self._dealt.kitty,
+                passed=hand.passed,
+                tricks=tuple(hand.tricks),
+                unfinished=tuple(hand.trick),
+                offender=hand.offenders[0] if hand.offenders else None,
+                chosen_moon=chosen,
+                moon=score.moon,
+                points=score.points,
+                totals=self._game.totals,
+                stand_ins=tuple(sorted(self._stand_ins)),
+                faults=tuple(self._faults),
+            )
+        )
+        if self._plan.format is MatchFormat.GAME and not self._game.over:
+            self._start_hand()
+            self._deal()
+            return
+        if self._plan.format is MatchFormat.GAME:
+            for player in self._players:
+                if player.playing:
+                    player.outbox.game_result(self.board, self._game.winners or ())
+        self._floor.board_done(self)
+
+
+def _shown(cards: Sequence[int]) -> str:
+    """What a bot sent, as names where they are cards, cut to a size."""
+    names = [str(CARDS[card]) if card < len(CARDS) else str(card) for card in cards[:SHOWN_CARDS]]
+    return " ".join(names) + (" ..." if len(cards) > SHOWN_CARDS else "") if names else "nothing"

@@ -53,9 +53,8 @@ def moon_choice(
 ) -> MoonChoice | None:
     """The choice that this hand offers to its shooter, or None when there is nothing to pick.
 
-    ``choice`` always offers it (default old). ``mixed`` offers it only when an old moon would end the game with the
-    shooter
-    not among the best sides (default new; RULES.md, A10).
+    ``choice`` always offers it (default old). ``mixed`` offers it only when an old moon would end the game with the shooter
+    not among its winners (default new; RULES.md, A10); where a tie would prolong the game nobody has lost yet.
     """
     shooter = moon_shooter(rules, penalty_taken)
     policy = rules.source.moon
@@ -63,11 +62,9 @@ def moon_choice(
         return None
     if policy is Moon.CHOICE:
         return MoonChoice(shooter, Moon.OLD)
-    old = score_hand(rules, penalty_taken, bonus_taken, moon=Moon.OLD)
-    totals = _moved(rules, state.totals, old)
-    if _ended(rules, state, totals) and shooter not in best_seats(rules, totals):
-        return MoonChoice(shooter, Moon.NEW)
-    return None
+    after = after_hand(rules, state, score_hand(rules, penalty_taken, bonus_taken, moon=Moon.OLD))
+    lost = after.winners is not None and shooter not in after.winners
+    return MoonChoice(shooter, Moon.NEW) if lost else None
 
 
 def after_hand(rules: Rules, state: GameState, score: HandScore) -> GameState:

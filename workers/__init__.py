@@ -1,1 +1,1 @@
-"""The Celery application: thin tasks over arbiter."""
+"""The Celery application: one task plays one sitting. Thin: what a sitting is, :mod:`arbiter.match` knows."""

@@ -6,6 +6,7 @@ of the stream, :mod:`arbiter.match.replay` what is kept.
 """
 
 from arbiter.match.faults import Fault
+from arbiter.match.messages import plan_from_message, plan_to_message
 from arbiter.match.plan import Clock, MatchFormat, SeatedBot, SittingPlan
 from arbiter.match.record import HandRecord
 from arbiter.match.replay import Replay, ReplayError, SeatScore, read_replay, replay_of, verify_replay, write_replay
@@ -22,6 +23,8 @@ __all__ = [
     "SeatedBot",
     "SittingPlan",
     "SittingRecord",
+    "plan_from_message",
+    "plan_to_message",
     "play_sitting",
     "read_replay",
     "replay_of",

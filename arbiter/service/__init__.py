@@ -1,1 +1,6 @@
-"""gRPC servicers: authenticate, convert, call."""
+"""The arbiter's gRPC surface: authenticate, convert, call. What the calls mean is decided in
+:mod:`arbiter.tournament`."""
+
+from arbiter.service.server import WorkerServer
+
+__all__ = ["WorkerServer"]

@@ -136,10 +136,20 @@ def retry_failed(session: Session, tournament: str) -> list[SittingKey]:
     return [_key(sitting) for sitting in failed]
 
 
-def planned(session: Session, tournament: str) -> list[SittingKey]:
-    """The sittings that wait for a worker, in schedule order."""
+def in_state(session: Session, tournament: str, state: SittingState, limit: int | None) -> list[SittingKey]:
+    """The sittings in a state, in schedule order, the first `limit` of them."""
     plans.get(session, tournament)
-    return [_key(sitting) for sitting in session.scalars(_of(tournament, SittingState.PLANNED))]
+    return [_key(sitting) for sitting in session.scalars(_of(tournament, state).limit(limit))]
+
+
+def match_recorded(session: Session, tournament: str, match: int) -> bool:
+    """Whether every sitting of a match is recorded; raises `UnknownSitting` when there is no such match."""
+    states = session.scalars(
+        select(SittingRow.state).where(SittingRow.tournament_id == tournament, SittingRow.match_number == match)
+    ).all()
+    if not states:
+        raise UnknownSitting(f"tournament {tournament} has no match {match}")
+    return all(state is SittingState.RECORDED for state in states)
 
 
 def leases(session: Session, tournament: str) -> list[Lease]:

@@ -346,3 +346,8 @@ class Progress:
     def done(self) -> bool:
         """Whether every sitting is recorded."""
         return self.sittings[SittingState.RECORDED] == self.total
+
+    @property
+    def unfinished(self) -> int:
+        """Number of sittings that are still to be played."""
+        return self.sittings[SittingState.PLANNED] + self.sittings[SittingState.LEASED]

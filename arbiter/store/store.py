@@ -165,10 +165,20 @@ class Store:
         with self._database.write() as session:
             return leasing.retry_failed(session, tournament)
 
-    def planned(self, tournament: str) -> list[SittingKey]:
-        """The sittings that wait for a worker, in schedule order."""
+    def planned(self, tournament: str, limit: int | None = None) -> list[SittingKey]:
+        """The sittings that wait for a worker, in schedule order, the first `limit` of them."""
         with self._database.read() as session:
-            return leasing.planned(session, tournament)
+            return leasing.in_state(session, tournament, SittingState.PLANNED, limit)
+
+    def failed(self, tournament: str) -> list[SittingKey]:
+        """The sittings that the host must look at, in schedule order."""
+        with self._database.read() as session:
+            return leasing.in_state(session, tournament, SittingState.FAILED, None)
+
+    def match_recorded(self, tournament: str, match: int) -> bool:
+        """Whether every sitting of a match is recorded; raises `UnknownSitting` when there is no such match."""
+        with self._database.read() as session:
+            return leasing.match_recorded(session, tournament, match)
 
     def leases(self, tournament: str) -> list[Lease]:
         """The leases that are held, in schedule order."""

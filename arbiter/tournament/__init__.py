@@ -1,1 +1,34 @@
-"""The life cycle of a tournament: plan, lease, record, reconcile."""
+"""The life of a tournament: plan, lease, record, reconcile, and what the results say.
+
+:mod:`~arbiter.tournament.spec` is the tournament file, :mod:`~arbiter.tournament.planning` turns it into matches,
+:mod:`~arbiter.tournament.desk` is what workers deal with, :mod:`~arbiter.tournament.coordinator` keeps work flowing,
+and
+:mod:`~arbiter.tournament.report` reads the results.
+"""
+
+from arbiter.tournament.coordinator import Coordinator, Sender
+from arbiter.tournament.desk import Desk, Grant
+from arbiter.tournament.dispatch import CelerySender
+from arbiter.tournament.planning import enter, new_id, plan_tournament
+from arbiter.tournament.replays import released_replay
+from arbiter.tournament.report import EntrantRow, TournamentReport, report
+from arbiter.tournament.spec import EntrantSpec, SpecError, TournamentSpec, load_spec
+
+__all__ = [
+    "CelerySender",
+    "Coordinator",
+    "Desk",
+    "EntrantRow",
+    "EntrantSpec",
+    "Grant",
+    "Sender",
+    "SpecError",
+    "TournamentReport",
+    "TournamentSpec",
+    "enter",
+    "load_spec",
+    "new_id",
+    "plan_tournament",
+    "released_replay",
+    "report",
+]

@@ -1,0 +1,137 @@
+"""Keeps work flowing: compares the plan with what has come back and sends what is missing, again and again.
+
+The database is the truth. The queue only carries hints, so that losing all of it, or any worker, costs time and
+nothing else:
+a lease that is not renewed expires and its sitting is sent again; a sitting that was sent but is neither in the
+queue nor
+leased is sent again too. A task too many is refused by the desk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final, Protocol
+
+from arbiter.store import SittingKey, Store, TournamentState
+from arbiter.tournament.desk import Desk
+from arbiter.tournament.dispatch import QueueUnreachable
+
+log = logging.getLogger(__name__)
+
+TICK: Final = 0.5
+"""Seconds between two looks at the plan when nothing was reported meanwhile."""
+
+LOST_AFTER: Final = 2.0
+"""Seconds after which a sitting that was sent, is not leased and is not in the queue counts as lost."""
+
+MAX_PAUSE: Final = 10.0
+"""Longest back-off in seconds while the queue can't be reached."""
+
+
+class Sender(Protocol):
+    """What carries sittings to workers."""
+
+    def send(self, key: SittingKey) -> None:
+        """Put a sitting into the queue; raises :class:`QueueUnreachable`."""
+
+    def waiting(self) -> int:
+        """How many sittings are in the queue; raises :class:`QueueUnreachable`."""
+
+
+class Coordinator:
+    """Drives one tournament to its end.
+
+    Args:
+        store: the plan and the results.
+        desk: where workers come to; tells when something has changed.
+        sender: the queue.
+        tournament: id of the tournament.
+        workers: number of workers; a few sittings more than these are kept in the queue.
+        on_trouble: called with one line for people whenever the queue can't be reached.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        desk: Desk,
+        sender: Sender,
+        tournament: str,
+        workers: int,
+        on_trouble: Callable[[str], None] = log.warning,
+    ) -> None:
+        self._store: Final = store
+        self._desk: Final = desk
+        self._sender: Final = sender
+        self._tournament: Final = tournament
+        self._window: Final = 2 * workers
+        self._on_trouble: Final = on_trouble
+        self._sent: dict[SittingKey, float] = {}
+        self._changed: Final = asyncio.Event()
+
+    async def run(self) -> TournamentState:
+        """Send, watch and send again until every sitting is recorded or can't be played; returns the final state."""
+        loop = asyncio.get_running_loop()
+
+        def wake() -> None:
+            loop.call_soon_threadsafe(self._changed.set)
+
+        self._desk.changed = wake
+        pause = 0.0
+        while True:
+            self._changed.clear()
+            state = await asyncio.to_thread(self._settle)
+            if state is not TournamentState.RUNNING:
+                return state
+            try:
+                await asyncio.to_thread(self._dispatch)
+                pause = 0.0
+            except QueueUnreachable as error:
+                pause = min(MAX_PAUSE, max(0.5, 2 * pause)) * random.uniform(0.8, 1.2)
+                self._on_trouble(f"{error}; trying again in {pause:.1f} s")
+            try:
+                async with asyncio.timeout(max(TICK, pause)):
+                    await self._changed.wait()
+            except TimeoutError:
+                pass
+
+    def _settle(self) -> TournamentState:
+        """Take back what expired, and end the tournament when nothing is left to play."""
+        now = datetime.now(UTC)
+        for key in self._store.expire_leases(self._tournament, now):
+            log.warning("sitting %s: its lease expired; it is played again", key)
+            self._sent.pop(key, None)
+            self._desk.live.pop(key, None)
+        state = self._store.tournament(self._tournament).state
+        if state is not TournamentState.RUNNING:
+            return state
+        progress = self._store.progress(self._tournament)
+        if progress.done:
+            return self._store.set_state(self._tournament, TournamentState.COMPLETED, now=now).state
+        if not progress.unfinished:
+            reason = self._failure()
+            return self._store.set_state(self._tournament, TournamentState.FAILED, now=now, failure=reason).state
+        return state
+
+    def _dispatch(self) -> None:
+        """Keep the queue filled, and send again what was lost on the way."""
+        planned = self._store.planned(self._tournament, limit=self._window)
+        self._sent = {key: sent for key, sent in self._sent.items() if key in planned}
+        now = time.monotonic()
+        if any(now - sent > LOST_AFTER for sent in self._sent.values()) and self._sender.waiting() < len(self._sent):
+            self._sent = {key: sent for key, sent in self._sent.items() if now - sent <= LOST_AFTER}
+        for key in planned:
+            if key not in self._sent:
+                self._sender.send(key)
+                self._sent[key] = now
+
+    def _failure(self) -> str:
+        """Why the tournament can't go on, in one line: the first failed sitting and its last attempt's note."""
+        failed = self._store.failed(self._tournament)
+        attempts = self._store.attempts(failed[0])
+        note = attempts[-1].note if attempts else "no attempt"
+        return f"{len(failed)} sittings could not be played; {failed[0]}: {note}"

@@ -1,0 +1,209 @@
+"""What workers deal with: sittings are leased, renewed, reported and given back here, whatever carries the calls."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from arbiter.deals import derive_bot_seed
+from arbiter.errors import UsageError
+from arbiter.match import Replay, ReplayError, SeatedBot, SittingPlan, read_replay, verify_replay
+from arbiter.store import (
+    BotLog,
+    Entrant,
+    Fault,
+    Lease,
+    LeaseRefusal,
+    Match,
+    Recorded,
+    SeatResult,
+    SittingKey,
+    SittingResult,
+    SittingState,
+    Store,
+    Tournament,
+)
+from arbiter.tournament.spec import TournamentSpec
+
+LEASE: Final = timedelta(seconds=10)
+"""How long a lease lasts unless it is renewed: a worker that died is noticed after this."""
+
+MAX_REPLAY_BYTES: Final = 512 * 1024 * 1024
+"""Largest replay, unpacked."""
+
+
+class InvalidReport(UsageError):
+    """A report that can't be true; nothing of it is recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A lease and what to play under it."""
+
+    lease: Lease
+    plan: SittingPlan
+    folders: tuple[str, ...]
+    """By place: where the bot's fixed version lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What never changes of a tournament."""
+
+    tournament: Tournament
+    spec: TournamentSpec
+    entrants: list[Entrant]
+    matches: list[Match]
+
+
+class Desk:
+    """All that a worker may ask for. Methods may be called from several threads.
+
+    Args:
+        store: where plans and results are.
+        lease: how long a lease lasts.
+        now: the time, injected for tests.
+    """
+
+    def __init__(
+        self, store: Store, lease: timedelta = LEASE, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._store: Final = store
+        self.lease_duration: Final = lease
+        self._now: Final = now
+        self._known: dict[str, _Known] = {}
+        self.live: Final[dict[SittingKey, int]] = {}
+        """Hands played so far in sittings that are being played."""
+        self.changed: Callable[[], None] = lambda: None
+        """Called after whatever may let the coordinator act."""
+
+    def lease(self, sitting: str, worker: str) -> Grant | LeaseRefusal:
+        """Give a worker a sitting and all that is needed to play it, or say why not."""
+        key = SittingKey.parse(sitting)
+        lease = self._store.lease(key, worker, self._now(), self.lease_duration)
+        if isinstance(lease, LeaseRefusal):
+            return lease
+        known = self._tournament(key.tournament)
+        match = known.matches[key.match]
+        self.live[key] = 0
+        self.changed()
+        folders = tuple(known.entrants[entrant].folder for entrant in match.entrants)
+        return Grant(lease, _plan(known, match, key), folders)
+
+    def renew(self, sitting: str, attempt: int, hands: int) -> bool:
+        """Keep a lease alive; False when the attempt no longer holds it."""
+        key = SittingKey.parse(sitting)
+        held = self._store.renew(key, attempt, self._now(), self.lease_duration)
+        if held:
+            self.live[key] = hands
+        return held
+
+    def report(self, sitting: str, attempt: int, replay: bytes, logs: Sequence[BotLog], seconds: float) -> Recorded:
+        """Record a finished sitting, every score worked out anew from its replay.
+
+        Args:
+            replay: the replay, compressed with zlib.
+            logs: one per bot.
+            seconds: wall time of the sitting.
+
+        Raises:
+            InvalidReport: the replay can't be read, is another sitting's, or does not verify against the deal set.
+        """
+        key = SittingKey.parse(sitting)
+        known = self._tournament(key.tournament)
+        match = known.matches[key.match]
+        text = _unpack(replay)
+        try:
+            played = read_replay(text)
+            _check_identity(played, _plan(known, match, key))
+            scores = verify_replay(played, match.deal_seed)
+        except ReplayError as error:
+            raise InvalidReport(f"sitting {key}, attempt {attempt}: {error}") from error
+        faults = [*played.faults, *(fault for hand in played.hands for fault in hand.faults)]
+        result = SittingResult(
+            results=tuple(
+                SeatResult(score.board, score.seat, match.entrants[score.place], score.hands, score.points, score.total)
+                for score in scores
+            ),
+            faults=tuple(
+                Fault(fault.entrant, fault.board, fault.hand, fault.seat, fault.trick, fault.code.value, fault.detail)
+                for fault in faults
+            ),
+            logs=tuple(logs),
+            replay=text,
+            digest=hashlib.sha256(text).hexdigest(),
+            hands=len(played.hands),
+            seconds=seconds,
+        )
+        outcome = self._store.record(key, attempt, result, self._now())
+        self.live.pop(key, None)
+        self.changed()
+        return outcome
+
+    def release(self, sitting: str, attempt: int, reason: str) -> SittingState:
+        """Take a sitting back that could not be played for a reason that is no bot's fault."""
+        key = SittingKey.parse(sitting)
+        state = self._store.release(key, attempt, reason)
+        self.live.pop(key, None)
+        self.changed()
+        return state
+
+    def _tournament(self, tournament: str) -> _Known:
+        known = self._known.get(tournament)
+        if known is None:
+            found = self._store.tournament(tournament)
+            known = _Known(
+                found,
+                TournamentSpec.from_dict(found.spec),
+                self._store.entrants(tournament),
+                self._store.matches(tournament),
+            )
+            self._known[tournament] = known
+        return known
+
+
+def _plan(known: _Known, match: Match, key: SittingKey) -> SittingPlan:
+    spec = known.spec
+    return SittingPlan(
+        sitting=str(key),
+        rules=spec.rules,
+        format=spec.match_format,
+        boards=match.boards,
+        deal_seed=match.deal_seed,
+        seating=key.sitting,
+        bots=tuple(
+            SeatedBot(
+                entrant=index,
+                name=known.entrants[index].name,
+                digest=known.entrants[index].digest,
+                bot_seed=derive_bot_seed(known.tournament.deal_seed, match.index, key.sitting, index),
+            )
+            for index in match.entrants
+        ),
+        clock=spec.clock,
+        open_tables=spec.open_tables,
+        fault_limit=spec.fault_limit,
+    )
+
+
+def _check_identity(replay: Replay, plan: SittingPlan) -> None:
+    """A replay must be of the very sitting that was planned."""
+    said = (replay.sitting, replay.rules, replay.format, replay.boards, replay.seating)
+    meant = (plan.sitting, plan.rules, plan.format, plan.boards, plan.seating)
+    if said != meant or [(b.entrant, b.digest) for b in replay.bots] != [(b.entrant, b.digest) for b in plan.bots]:
+        raise ReplayError("the replay is not of the sitting that was planned")
+
+
+def _unpack(replay: bytes) -> bytes:
+    unpacker = zlib.decompressobj()
+    try:
+        text = unpacker.decompress(replay, MAX_REPLAY_BYTES)
+    except zlib.error as error:
+        raise InvalidReport(f"the replay is not zlib data: {error}") from error
+    if unpacker.unconsumed_tail or not unpacker.eof:
+        raise InvalidReport(f"the replay is cut short or larger than {MAX_REPLAY_BYTES} bytes")
+    return text

@@ -1,0 +1,67 @@
+"""From a tournament file to a plan: entrants fixed, matches scheduled, deal sets seeded."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+
+from arbiter.cage import load_manifest, take_snapshot
+from arbiter.deals import commitment, derive_deal_seed
+from arbiter.deals.deal import SEED_BYTES
+from arbiter.schedule import round_robin
+from arbiter.store import Entrant, Match, Tournament, TournamentState
+from arbiter.tournament.spec import EntrantSpec, SpecError, TournamentSpec
+
+
+def new_id(name: str) -> str:
+    """An id for a tournament of this name: the name and four random hexadecimal digits."""
+    return f"{name}-{secrets.token_hex(2)}"
+
+
+def enter(entrants: Sequence[EntrantSpec], bots: Path) -> list[Entrant]:
+    """Fix every entrant's version: its folder is copied below ``bots`` under its digest, and that copy plays.
+
+    Raises:
+        ManifestError, SnapshotError: a bot's folder is missing or not a bot's.
+        SpecError: two entrants have one name.
+    """
+    fixed: list[Entrant] = []
+    for index, entrant in enumerate(entrants):
+        manifest = load_manifest(entrant.folder)
+        name = entrant.name or manifest.name
+        twin = next((other for other in fixed if other.name == name), None)
+        if twin is not None:
+            raise SpecError(
+                f"entrants.{index + 1}: {name!r} is entrant {twin.index + 1} already; give one of them another name"
+            )
+        snapshot = take_snapshot(entrant.folder, bots)
+        declared = {**asdict(manifest), "run": list(manifest.run)}
+        fixed.append(Entrant(index, name, snapshot.digest, str(snapshot.path), declared))
+    return fixed
+
+
+def plan_tournament(
+    tournament_id: str, spec: TournamentSpec, entrants: Sequence[Entrant], now: datetime
+) -> tuple[Tournament, list[Match]]:
+    """The whole plan, ready for the store: every match with its own deal set, whose seed derives from the tournament's.
+
+    The tournament's seed is the file's, else 32 bytes drawn from the operating system.
+    """
+    seed = spec.deal_seed or secrets.token_bytes(SEED_BYTES)
+    groups = round_robin(len(entrants), spec.rules.players, meetings=spec.meetings)
+    matches: list[Match] = []
+    for index, group in enumerate(groups):
+        deal_seed = derive_deal_seed(seed, index)
+        matches.append(Match(index, tuple(group), deal_seed, commitment(deal_seed), spec.boards))
+    tournament = Tournament(
+        id=tournament_id,
+        name=spec.name,
+        state=TournamentState.SCHEDULED,
+        spec=spec.to_dict(),
+        deal_seed=seed,
+        created_at=now,
+    )
+    return tournament, matches

@@ -1,0 +1,225 @@
+"""The tournament file: a short TOML text, checked as a whole. Its keys are documented in
+``docs/tournament-file.md``."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from arbiter.engine import EngineError, RuleSet, rule_set
+from arbiter.errors import UsageError
+from arbiter.match import Clock, MatchFormat
+
+DEFAULT_RULES = "black_lady"
+
+
+class SpecError(UsageError):
+    """A tournament file that can't be used; says where and what would be right."""
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+Seconds = Annotated[
+    float, Field(ge=0, le=86400, allow_inf_nan=False), BeforeValidator(lambda v: float(v) if type(v) is int else v)
+]
+
+
+class _Match(_Table):
+    format: Literal["hands", "game"] = "hands"
+    boards: int = Field(16, ge=1, le=100_000)
+    seatings: Literal["rotations"] = "rotations"
+    open_tables: int = Field(256, ge=1, le=65_536)
+    fault_limit: int = Field(3, ge=0, le=1_000_000)
+
+
+class _Clock(_Table):
+    start_up: Seconds = 10.0
+    bank: Seconds = 60.0
+    increment: Seconds = 0.1
+    hard_stop: Seconds = 30.0
+
+
+class _Entrant(_Table):
+    bot: str = Field(min_length=1)
+    name: str | None = Field(None, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]{0,39}$")
+
+
+class _File(_Table):
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")
+    format: Literal["round-robin", "roundrobin"] = "round-robin"
+    meetings: int | None = Field(None, ge=1, le=100_000)
+    workers: int = Field(2, ge=1, le=1024)
+    deal_seed: str | None = Field(None, pattern=r"^[0-9a-fA-F]{64}$")
+    rules: dict[str, Any] = Field(default_factory=dict)
+    match: _Match = Field(default_factory=lambda: _Match.model_validate({}))
+    clock: _Clock = Field(default_factory=lambda: _Clock.model_validate({}))
+    entrants: list[_Entrant] = Field(min_length=2)
+
+
+@dataclass(frozen=True, slots=True)
+class EntrantSpec:
+    """One entrant as the file names it."""
+
+    folder: Path
+    """The bot's folder."""
+    name: str | None
+    """A name in place of the bot's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class TournamentSpec:
+    """What a tournament file asks for."""
+
+    name: str
+    rules_name: str
+    """How the rules were named, options and all, for people."""
+    rules: RuleSet
+    match_format: MatchFormat
+    boards: int
+    """Boards per match."""
+    open_tables: int
+    fault_limit: int
+    clock: Clock
+    meetings: int | None
+    """How often each pair should meet at least; None leaves it to the schedule."""
+    workers: int
+    """Worker processes on one machine."""
+    deal_seed: bytes | None
+    """The tournament's seed, 32 bytes, where the file gives one."""
+    entrants: tuple[EntrantSpec, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data for the store: all but the seed and the entrants, which have places of their own there."""
+        clock = self.clock
+        return {
+            "name": self.name,
+            "rules_name": self.rules_name,
+            "rules": self.rules.to_dict(),
+            "match": {
+                "format": self.match_format.value,
+                "boards": self.boards,
+                "open_tables": self.open_tables,
+                "fault_limit": self.fault_limit,
+            },
+            "clock": {
+                "start_up": clock.start_up,
+                "bank": clock.bank,
+                "increment": clock.increment,
+                "hard_stop": clock.hard_stop,
+            },
+            "meetings": self.meetings,
+            "workers": self.workers,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TournamentSpec:
+        """What :meth:`to_dict` wrote, without seed and entrants."""
+        match = data["match"]
+        return cls(
+            name=data["name"],
+            rules_name=data["rules_name"],
+            rules=RuleSet.from_dict(data["rules"]),
+            match_format=MatchFormat(match["format"]),
+            boards=match["boards"],
+            open_tables=match["open_tables"],
+            fault_limit=match["fault_limit"],
+            clock=Clock(**data["clock"]),
+            meetings=data["meetings"],
+            workers=data["workers"],
+            deal_seed=None,
+            entrants=(),
+        )
+
+
+def load_spec(path: Path) -> TournamentSpec:
+    """Read a tournament file; bots' folders count from the file's own.
+
+    Raises:
+        SpecError: the file is missing, is no TOML, or asks for something impossible.
+    """
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise SpecError(f"{path}: can't be read: {error.strerror}; name a tournament file (TOML)") from error
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: is not UTF-8 text; a tournament file is TOML") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"{path}: is no TOML: {error}") from error
+    try:
+        return parse_spec(data, path.parent)
+    except SpecError as error:
+        raise SpecError(f"{path}: {error}") from error
+
+
+def parse_spec(data: Mapping[str, Any], base: Path) -> TournamentSpec:
+    """The same from data; folders count from ``base``. Raises :class:`SpecError`."""
+    try:
+        file = _File.model_validate(dict(data))
+    except ValidationError as error:
+        raise SpecError(_first_error(error)) from None
+    rules_name, rules = _rules(file.rules)
+    if rules.teams is not None:
+        raise SpecError("rules.teams: tournaments of fixed sides are not to be had yet; take a rule set without teams")
+    if len(file.entrants) < rules.players:
+        raise SpecError(f"entrants: {len(file.entrants)} given, but a table of {rules_name} seats {rules.players}")
+    return TournamentSpec(
+        name=file.name,
+        rules_name=rules_name,
+        rules=rules,
+        match_format=MatchFormat(file.match.format),
+        boards=file.match.boards,
+        open_tables=file.match.open_tables,
+        fault_limit=file.match.fault_limit,
+        clock=Clock(file.clock.start_up, file.clock.bank, file.clock.increment, file.clock.hard_stop),
+        meetings=file.meetings,
+        workers=file.workers,
+        deal_seed=bytes.fromhex(file.deal_seed) if file.deal_seed else None,
+        entrants=tuple(EntrantSpec(base / entrant.bot, entrant.name) for entrant in file.entrants),
+    )
+
+
+def _rules(table: Mapping[str, Any]) -> tuple[str, RuleSet]:
+    """The rule set that a ``[rules]`` table names: ``name``, ``options`` and single parameters over them."""
+    override = dict(table)
+    name = override.pop("name", DEFAULT_RULES)
+    options = override.pop("options", [])
+    if not isinstance(name, str):
+        raise SpecError(f"rules.name: is {name!r}; write a rule set's name, such as {DEFAULT_RULES!r}")
+    if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
+        raise SpecError(f"rules.options: is {options!r}; write a list of option names")
+    try:
+        rules = rule_set(name, options, override)
+    except EngineError as error:
+        raise SpecError(str(error)) from error
+    changed = [f"{key}={value}" for key, value in override.items()]
+    return " + ".join([name, *options, *changed]), rules
+
+
+def _first_error(error: ValidationError) -> str:
+    """The first thing wrong, as ``where: what; what would be right``."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = _keys(first["loc"][:-1])
+        near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
+        return f"{where}: unknown key; " + (f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(known)}")
+    if first["type"] == "missing":
+        return f"{where}: is missing"
+    given = first["input"]
+    shown = f" (is {given!r})" if not isinstance(given, dict | list) else ""
+    return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}{shown}"
+
+
+def _keys(place: tuple[int | str, ...]) -> list[str]:
+    """The keys that are known at a place of the file."""
+    tables: dict[str, type[_Table]] = {"match": _Match, "clock": _Clock, "entrants": _Entrant}
+    table = tables.get(str(place[0]), _File) if place else _File
+    return sorted(table.model_fields)

@@ -1,0 +1,38 @@
+"""Run one worker process: ``python -m workers``. Settings come from the environment, see :mod:`workers.settings`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from arbiter.errors import ArbiterError
+from workers.app import app, configure
+from workers.settings import WorkerSettings
+
+
+def main() -> None:
+    """Take sittings from the queue until SIGTERM. Exit status 2 when a setting is missing or bad."""
+    try:
+        settings = WorkerSettings.from_environment()
+    except ArbiterError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    configure(settings)
+    app.worker_main(
+        [
+            "worker",
+            "--pool=solo",
+            f"--queues={settings.queue}",
+            f"--hostname={settings.name}@%h",
+            # Workers need not know of one another.
+            "--without-gossip",
+            "--without-mingle",
+            "--without-heartbeat",
+            "--loglevel=WARNING",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()

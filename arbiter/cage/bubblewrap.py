@@ -20,6 +20,7 @@ import os
 import shutil
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,10 +125,8 @@ class _BubblewrapProcess(BotProcess):
 
 
 def _signal(pidfd: int) -> None:
-    try:
+    with suppress(ProcessLookupError):  # dead already
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-    except ProcessLookupError:
-        return  # dead already
 
 
 async def _launch(bwrap: Path, arguments: list[str], command: list[str], log_limit: int) -> BotProcess:
@@ -142,16 +141,14 @@ async def _launch(bwrap: Path, arguments: list[str], command: list[str], log_lim
     started = False
     try:
         try:
-            process = await asyncio.create_subprocess_exec(
-                bwrap,
-                *("--args", str(options), "--info-fd", str(info_inside), "--block-fd", str(blocked), "--", *command),
+            process = await _spawn(
+                [
+                    *(str(bwrap), "--args", str(options), "--info-fd", str(info_inside), "--block-fd", str(blocked)),
+                    *("--", *command),
+                ],
                 stdin=ready_inside,
-                stdout=output_inside,
-                stderr=output_inside,
-                pass_fds=(options, info_inside, blocked),
-                start_new_session=True,  # a Ctrl-C in the service's terminal is the service's to handle
-                cwd="/",
-                env={},  # what bubblewrap is started with can be read in the cage, at /proc/1/environ
+                output=output_inside,
+                others=(options, info_inside, blocked),
             )
         except OSError as error:
             raise CageError(f"{bwrap}: can't be run ({error.strerror}); install bubblewrap again") from error
@@ -173,10 +170,43 @@ async def _launch(bwrap: Path, arguments: list[str], command: list[str], log_lim
             os.close(descriptor)
         if not started:
             log.close()
-            if first is not None:
-                os.close(first)
-            if process is not None and process.returncode is None:
-                process.kill()  # and the whole cage with it
+            if process is not None:
+                await _destroy(process, first)
+
+
+async def _spawn(command: list[str], stdin: int, output: int, others: tuple[int, ...]) -> asyncio.subprocess.Process:
+    creation = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *command,
+            stdin=stdin,
+            stdout=output,
+            stderr=output,
+            pass_fds=others,
+            start_new_session=True,  # a Ctrl-C in the service's terminal is the service's to handle
+            cwd="/",
+            env={},  # what bubblewrap is started with can be read in the cage, at /proc/1/environ
+        )
+    )
+    try:
+        return await asyncio.shield(creation)
+    except asyncio.CancelledError:
+        await _destroy(await creation, None)
+        raise
+
+
+async def _destroy(process: asyncio.subprocess.Process, first: int | None) -> None:
+    """Kill a cage that is not complete: what is to be process 1 does not die with the outer process yet.
+
+    Until it is held by `first`, a pidfd that this closes, it is in the outer one's process group.
+    """
+    if process.returncode is None:
+        with suppress(ProcessLookupError):  # ended meanwhile, and its end is about to be reported
+            os.killpg(process.pid, signal.SIGKILL)
+    if first is not None:
+        _signal(first)
+        await readable(first)
+        os.close(first)
+    await process.wait()
 
 
 def _open_process(pid: int) -> int | None:

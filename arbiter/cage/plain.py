@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from arbiter.cage.command import (
@@ -118,10 +119,8 @@ def _all_processes() -> list[int]:
 
 
 def _signal(pid: int) -> None:
-    try:
+    with suppress(ProcessLookupError):  # dead already
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return  # dead already
 
 
 def _end_with_service() -> list[str]:

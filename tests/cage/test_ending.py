@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import json
 import os
 import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from arbiter.cage import BotProcess, BubblewrapCage, Exit, Launch, load_manifest
 from tests.cage.conftest import Service
-from tests.cage.support import alive_in, bot_pid, make_bot, namespace, status, until
+from tests.cage.support import alive_in, bot_pid, children, make_bot, namespace, status, until
 
 # Ignores every polite signal, and leaves behind a child and a daemon in a session of its own that do the same.
 STUBBORN = """
@@ -169,6 +171,46 @@ def test_end_of_the_event_loop_kills(spot: Path, arbiter_socket: Path) -> None:
 
     space = asyncio.run(scenario())
     asyncio.run(until(lambda: alive_in(space) == []))
+
+
+@pytest.fixture
+def orphans() -> Iterator[Callable[[], list[int]]]:
+    """What is alive of this process's descendants; makes it the parent of those whose own parent has died."""
+    set_subreaper = ctypes.CDLL(None).prctl
+    assert set_subreaper(36, 1, 0, 0, 0) == 0
+    before = children(os.getpid())
+    yield lambda: [pid for pid in children(os.getpid()) if pid not in before and status(pid)["State"][0] not in "ZX"]
+    set_subreaper(36, 0, 0, 0, 0)
+    for pid in children(os.getpid()):
+        if pid not in before:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def test_start_cancelled_at_any_moment_leaves_nothing(
+    spot: Path, arbiter_socket: Path, orphans: Callable[[], list[int]]
+) -> None:
+    async def scenario() -> None:
+        cage = BubblewrapCage()
+        await cage.check()
+        started = 0
+        for step in range(200):
+            task = asyncio.create_task(cage.start(launch(folder, arbiter_socket)))
+            for _ in range(step):
+                await asyncio.sleep(0 if step < 20 else 0.0002)
+            task.cancel()
+            try:
+                bot = await task
+            except asyncio.CancelledError:
+                continue
+            await bot.stop(grace=0)
+            started += 1
+            if started == 3:  # later moments are after the start
+                break
+        await until(lambda: orphans() == [])
+
+    folder = make_bot(spot, STUBBORN)
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("user", ["own", "ordinary"])

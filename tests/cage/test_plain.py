@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,8 @@ def test_roots_bot_is_refused_where_its_user_could_not_reach_it(root: None, spot
 
 def test_bot_dies_with_the_service(own_service: Service, spot: Path, arbiter_socket: Path) -> None:
     folder = executable_bot(spot, "#!/bin/sh\nexec sleep 1000\n")
+    # Nobody is left to delete the bot's temporary folder.
+    own_service = replace(own_service, environment={**own_service.environment, "TMPDIR": str(spot)})
     with own_service.start("bare", "hold", folder, arbiter_socket) as process:
         assert process.stdout is not None
         pid = json.loads(process.stdout.readline())["pid"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import redis
 from celery import Celery
@@ -55,7 +55,8 @@ class CelerySender:
         """
         try:
             with self._app.connection_for_write() as connection:
-                declared = connection.default_channel.queue_declare(queue=self._queue, durable=True, auto_delete=False)
+                channel: Any = connection.default_channel  # typed without the methods that all of them have
+                declared = channel.queue_declare(queue=self._queue, durable=True, auto_delete=False)
                 return int(declared.message_count)
         except (OperationalError, redis.RedisError, OSError) as error:
             raise QueueUnreachable(f"Redis does not answer: {error}") from error

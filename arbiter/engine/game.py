@@ -53,8 +53,8 @@ def moon_choice(
 ) -> MoonChoice | None:
     """The choice that this hand offers to its shooter, or None when there is nothing to pick.
 
-    ``choice`` always offers it (default old). ``mixed`` offers it only when an old moon would end the game with the shooter
-    not among its winners (default new; RULES.md, A10); where a tie would prolong the game nobody has lost yet.
+    ``choice`` always offers it (default old). ``mixed`` offers it only when an old moon would end the game with the
+    shooter not among its winners (default new; RULES.md, A10); where a tie would prolong the game nobody has lost yet.
     """
     shooter = moon_shooter(rules, penalty_taken)
     policy = rules.source.moon

@@ -5,7 +5,8 @@ the host with no capability left: a process at host uid 0 could write to ``/proc
 ordinary user everything happens in a user namespace in which no other can be made, and the bot keeps the user's id.
 
 The life of a cage hangs on process 1 of its PID namespace: when it is dead the kernel has killed all others, and it
-dies with the outer bubblewrap, which dies with the thread of the service that started it.
+dies with the outer bubblewrap, which dies with the thread of the service that started it. (A service that is killed in
+the instant between the making of process 1 and its first instruction can leave that one behind, asleep, with no bot.)
 
 A bot's resource limits here are processes, open files, and bytes in ``/tmp`` and ``/dev/shm``; memory and time are the
 business of whoever starts it.
@@ -155,7 +156,7 @@ async def _launch(bwrap: Path, arguments: list[str], command: list[str], log_lim
         finally:
             for descriptor in (ready_inside, info_inside, output_inside, options):
                 os.close(descriptor)
-        # Process 1 waits on the blocking pipe until it is held by a descriptor, which can't come to mean another one.
+        # Process 1 waits on the blocking pipe until a pidfd holds it: its number alone could come to mean another one.
         if about := await read_until(info, b"}"):
             first = _open_process(json.loads(about)["child-pid"])
         os.write(unblock, b"\n")

@@ -19,7 +19,7 @@ DEADLINE = 20.0  # seconds after which a test gives up waiting for something tha
 @contextmanager
 def open_folder() -> Iterator[Path]:
     """A new folder that every user can enter; pytest's own are closed to others."""
-    with tempfile.TemporaryDirectory(prefix="cage-", dir="/tmp", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(prefix="cage-", dir="/tmp") as name:
         folder = Path(name)
         folder.chmod(0o755)
         yield folder

@@ -11,13 +11,14 @@ from types import TracebackType
 from typing import Final, Protocol, cast
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from arbiter.api.bot.v1 import bot_pb2, bot_pb2_grpc
 
-MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
-"""Largest message that is taken from a bot; a larger one ends its stream."""
+MAX_MESSAGE_BYTES: Final = 1024 * 1024
+"""Largest message that is taken from a bot; a larger one ends its stream. Answers for 65,536 tables need half of it."""
 
-INBOX_MESSAGES: Final = 64
+INBOX_MESSAGES: Final = 16
 """Messages of one bot that wait to be read; beyond, its stream is held back."""
 
 
@@ -44,6 +45,8 @@ class Connection:
         """Messages in order of arrival; None once the stream has ended."""
         self.ended: Final = asyncio.Event()
         """Set once the stream has ended, from whichever side."""
+        self.violation: str | None = None
+        """Why the stream was ended from this side, where the bot broke the protocol."""
 
 
 class BotHost(bot_pb2_grpc.BotServiceServicer):
@@ -93,6 +96,9 @@ class BotHost(bot_pb2_grpc.BotServiceServicer):
         try:
             while isinstance(message := await stream.read(), bot_pb2.SitRequest):
                 await connection.inbox.put(message)
+        except DecodeError:
+            connection.violation = "sent bytes that are no SitRequest"
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, connection.violation)
         finally:
             connection.ended.set()
             if not connection.inbox.full():  # a reader of a full inbox sees `ended` after the last message

@@ -38,6 +38,19 @@ class LinkLost(ArbiterError):
         self.detail = detail
 
 
+def greeting_of(message: bot_pb2.SitRequest) -> bot_pb2.Greeting:
+    """The greeting in a bot's first message.
+
+    Raises:
+        LinkLost: it holds none, or one that leaves no table to play at.
+    """
+    if not message.HasField("greeting"):
+        raise LinkLost(FaultCode.PROTOCOL_ERROR, "the first message holds no greeting")
+    if not message.greeting.max_open_tables:
+        raise LinkLost(FaultCode.PROTOCOL_ERROR, "the greeting says max_open_tables = 0; at least 1 is needed")
+    return message.greeting
+
+
 @dataclass(frozen=True, slots=True)
 class Ending:
     """What a bot left behind."""
@@ -78,4 +91,7 @@ class Link(ABC):
 
     @abstractmethod
     async def close(self, grace: float) -> Ending:
-        """Let the bot end by itself within ``grace`` seconds, then end it; nothing of it is left afterwards."""
+        """Let the bot end by itself within ``grace`` seconds, then end it; nothing of it is left afterwards.
+
+        May be called again and gives the same ending.
+        """

@@ -6,7 +6,7 @@ import traceback
 from collections import deque
 
 from arbiter.api.bot.v1 import bot_pb2
-from arbiter.links.link import Ending, FaultCode, Link, LinkLost
+from arbiter.links.link import Ending, FaultCode, Link, LinkLost, greeting_of
 from arbiter.sdk import Bot, Session
 
 
@@ -21,7 +21,7 @@ class LocalLink(Link):
 
     async def open(self, patience: float) -> bot_pb2.Greeting:
         """See :meth:`Link.open`."""
-        return self._session.greeting().greeting
+        return greeting_of(self._session.greeting())
 
     async def send(self, batch: bot_pb2.SitResponse) -> None:
         """See :meth:`Link.send`."""

@@ -9,8 +9,8 @@ import grpc
 
 from arbiter.api.bot.v1 import bot_pb2
 from arbiter.cage import BotProcess, Cage, Launch
-from arbiter.links.host import Connection
-from arbiter.links.link import Ending, FaultCode, Link, LinkLost
+from arbiter.links.host import MAX_MESSAGE_BYTES, Connection
+from arbiter.links.link import Ending, FaultCode, Link, LinkLost, greeting_of
 
 EXIT_PATIENCE: Final = 0.5
 """Seconds between the end of a stream and the end of its process within which it counts as a crash."""
@@ -40,11 +40,7 @@ class ProcessLink(Link):
         finally:
             greeting.cancel()
             ended.cancel()
-        if not message.HasField("greeting"):
-            raise LinkLost(FaultCode.PROTOCOL_ERROR, "the first message holds no greeting")
-        if not message.greeting.max_open_tables:
-            raise LinkLost(FaultCode.PROTOCOL_ERROR, "the greeting says max_open_tables = 0; at least 1 is needed")
-        return message.greeting
+        return greeting_of(message)
 
     async def send(self, batch: bot_pb2.SitResponse) -> None:
         """See :meth:`Link.send`."""
@@ -75,10 +71,17 @@ class ProcessLink(Link):
 
     async def _why_lost(self) -> LinkLost:
         assert self._process is not None, "a link is opened before it is used"
+        if self._connection.violation is not None:
+            return LinkLost(FaultCode.PROTOCOL_ERROR, self._connection.violation)
         try:
             ended = await asyncio.wait_for(self._process.wait(), EXIT_PATIENCE)
         except TimeoutError:
-            return LinkLost(FaultCode.DISCONNECT, "closed its stream while its process went on")
+            # Which of the two it was, gRPC does not tell a server.
+            return LinkLost(
+                FaultCode.DISCONNECT,
+                "closed its stream while its process went on, or sent a message of more than"
+                f" {MAX_MESSAGE_BYTES // 1024} KiB, which ends the stream",
+            )
         return LinkLost(FaultCode.CRASH, f"{ended}{self._last_words()}")
 
     def _last_words(self) -> str:

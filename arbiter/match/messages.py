@@ -11,10 +11,10 @@ from arbiter.wire import rules_from_message, rules_to_message
 def clock_to_message(clock: Clock) -> match_pb2.Clock:
     """The clock as a message."""
     message = match_pb2.Clock()
-    message.start_up.FromNanoseconds(int(clock.start_up * 1e9))
-    message.bank.FromNanoseconds(int(clock.bank * 1e9))
-    message.increment.FromNanoseconds(int(clock.increment * 1e9))
-    message.hard_stop.FromNanoseconds(int(clock.hard_stop * 1e9))
+    message.start_up.FromNanoseconds(round(clock.start_up * 1e9))
+    message.bank.FromNanoseconds(round(clock.bank * 1e9))
+    message.increment.FromNanoseconds(round(clock.increment * 1e9))
+    message.hard_stop.FromNanoseconds(round(clock.hard_stop * 1e9))
     return message
 
 

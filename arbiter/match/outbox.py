@@ -14,14 +14,21 @@ from arbiter.wire.rule_set import direction_to_number
 
 
 class Outbox:
-    """Columns that grow until :meth:`take` empties them. Two packs add the second plane's columns."""
+    """Columns that grow until :meth:`take` empties them. Two packs add the second plane's columns.
+
+    Within a message the order of kinds is the order in time. Where a hand ends though its deal has not been sent yet
+    (an offence can end it before every seat has played), a message is closed and the next one begun.
+    """
 
     def __init__(self, two_packs: bool) -> None:
         self._two_packs: Final = two_packs
-        self._batch = pb.SitResponse()
-        self._clear_columns()
+        self._closed: list[pb.SitResponse] = []
+        self._begin()
 
-    def _clear_columns(self) -> None:
+    def _begin(self) -> None:
+        self._batch = pb.SitResponse()
+        self._begun: set[int] = set()
+        """Tables whose hand begins in this message."""
         # Plain lists here: one extend per column when sent is cheaper than one append to a message per value.
         self._play_ids: list[int] = []
         self._play_tables: list[int] = []
@@ -57,6 +64,7 @@ class Outbox:
         totals: Sequence[int],
     ) -> None:
         """A hand begins; ``hand`` is the seat's own cards as a mask."""
+        self._begun.add(table)
         deals = self._batch.deals
         deals.table.append(table)
         deals.hand_number.append(hand_number)
@@ -75,6 +83,7 @@ class Outbox:
 
     def received(self, table: int, cards: Sequence[int]) -> None:
         """Cards came in the pass."""
+        self._begun.add(table)
         self._batch.cards_received.table.append(table)
         self._batch.cards_received.cards.extend(cards)
 
@@ -109,6 +118,8 @@ class Outbox:
 
     def hand_result(self, table: int, points: Sequence[int], totals: Sequence[int], moon: int | None) -> None:
         """A hand ended."""
+        if table in self._begun:
+            self._close()
         results = self._batch.hand_results
         results.table.append(table)
         results.points.extend(points)
@@ -127,12 +138,20 @@ class Outbox:
         faults.table.append(table)
         faults.detail.append(detail)
 
-    def take(self, time_left: float) -> pb.SitResponse:
-        """Everything gathered as one message; the outbox is empty afterwards.
+    def take(self, time_left: float) -> list[pb.SitResponse]:
+        """Everything gathered, mostly as one message; the outbox is empty afterwards.
 
         Args:
             time_left: what the bot's clock holds, in seconds.
         """
+        self._close()
+        batches, self._closed = self._closed, []
+        for batch in batches:
+            batch.time_left.FromNanoseconds(max(0, round(time_left * 1e9)))
+        return batches
+
+    def _close(self) -> None:
+        """Turn the columns into a message that is ready to be sent."""
         batch = self._batch
         if self._play_ids:
             plays = batch.play_requests
@@ -156,7 +175,5 @@ class Outbox:
             tricks.cards.extend(self._trick_cards)
             tricks.winner.extend(self._trick_winners)
             tricks.points.extend(self._trick_points)
-        batch.time_left.FromNanoseconds(max(0, int(time_left * 1e9)))
-        self._batch = pb.SitResponse()
-        self._clear_columns()
-        return batch
+        self._closed.append(batch)
+        self._begin()

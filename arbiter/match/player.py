@@ -46,6 +46,8 @@ class Player:
         """Unanswered requests by id."""
         self.asked = 0
         """Id of the latest request."""
+        self.sent = 0
+        """Id of the latest request that the bot has been sent; a later one can't be answered yet."""
         self.playing = True
         self.faults = 0
         self.due: Final = asyncio.Event()
@@ -54,6 +56,10 @@ class Player:
         self._now: Final = now
         self._bank = clock.bank
         self._running_since: float | None = None
+        self.used = 0.0
+        """Seconds for which the clock has run."""
+        self.answered = 0
+        """Requests answered."""
 
     def ask_pass(self, table: Table) -> None:
         """Request cards to pass."""
@@ -68,22 +74,24 @@ class Player:
         self.outbox.ask_moon(self._next_id(Due.MOON, table), table.board, subtract_by_default)
 
     def take(self, request_id: int, due: Due) -> Table | None:
-        """The table that an answer belongs to, its request now closed; None when no such request is open."""
+        """The table that an answer belongs to, its request now closed; None when the bot was sent no such request."""
         request = self.open.get(request_id)
-        if request is None or request[0] is not due:
+        if request is None or request[0] is not due or request_id > self.sent:
             return None
         del self.open[request_id]
         return request[1]
 
     def start_clock(self) -> None:
-        """A batch with requests has been sent."""
+        """A batch with requests is being sent."""
         self._running_since = self._now()
 
     def stop_clock(self, answers: int) -> None:
         """A message with this many answers has come; the clock goes on while requests are open."""
         now = self._now()
         if self._running_since is not None:
+            self.used += now - self._running_since
             self._bank -= now - self._running_since
+        self.answered += answers
         self._bank += answers * self._clock.increment
         self._running_since = now if self.open else None
 

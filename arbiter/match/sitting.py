@@ -9,6 +9,7 @@ which it sits and no others.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -47,7 +48,10 @@ class SittingRecord:
 
 
 async def play_sitting(
-    plan: SittingPlan, links: Sequence[Link], on_hand: Callable[[], None] = lambda: None
+    plan: SittingPlan,
+    links: Sequence[Link],
+    on_hand: Callable[[], None] = lambda: None,
+    now: Callable[[], float] = time.monotonic,
 ) -> SittingRecord:
     """Play a sitting from the start of its bots to their end.
 
@@ -55,11 +59,12 @@ async def play_sitting(
         plan: what to play.
         links: by place in ``plan.bots``.
         on_hand: called after each finished hand.
+        now: what the bots' clocks are read from, in seconds.
 
     Raises:
         InfrastructureError: the bots could not be started, for a reason that is no bot's fault.
     """
-    sitting = _Sitting(plan, links, on_hand)
+    sitting = _Sitting(plan, links, on_hand, now)
     try:
         await sitting.play()
     finally:
@@ -68,12 +73,14 @@ async def play_sitting(
 
 
 class _Sitting:
-    def __init__(self, plan: SittingPlan, links: Sequence[Link], on_hand: Callable[[], None]) -> None:
+    def __init__(
+        self, plan: SittingPlan, links: Sequence[Link], on_hand: Callable[[], None], now: Callable[[], float]
+    ) -> None:
         self._plan: Final = plan
         self._rules: Final[Rules] = compile_rules(plan.rules)
         self._on_hand: Final = on_hand
         self._players: Final = [
-            Player(place, bot, link, plan.clock, self._rules.two_packs)
+            Player(place, bot, link, plan.clock, self._rules.two_packs, now)
             for place, (bot, link) in enumerate(zip(plan.bots, links, strict=True))
         ]
         self._hands: Final[list[HandRecord]] = []
@@ -104,7 +111,8 @@ class _Sitting:
             return await player.link.open(self._plan.clock.start_up)
         except LinkLost as lost:
             self._lose(player, lost)
-            return None
+        await player.link.close(0.0)
+        return None
 
     async def _drive(self, player: Player) -> None:
         """One bot's course: a batch out, its answers in, over and over."""
@@ -114,44 +122,67 @@ class _Sitting:
                 player.due.clear()
                 if self.over:
                     player.outbox.match_end()
-                    await player.link.send(player.outbox.take(player.bank))
+                    await self._send(player)
                     return
                 if player.open:
-                    asked = player.asked  # before sending: more may become due meanwhile
-                    await player.link.send(player.outbox.take(player.bank))
-                    await self._collect(player, asked)
+                    await self._send(player)
+                    await self._collect(player)
         except LinkLost as lost:
             self._lose(player, lost)
+        await player.link.close(0.0)  # at once: what it goes on computing would be taken from the others
 
-    async def _collect(self, player: Player, sent: int) -> None:
-        """Take a bot's answers until none of its requests up to number ``sent`` is open."""
+    async def _send(self, player: Player) -> None:
+        """Send what is due. The clock runs from here on: a bot that does not read holds the sending up."""
+        player.sent = player.asked
         player.start_clock()
-        while player.playing and player.open and next(iter(player.open)) <= sent:
+        try:
+            async with asyncio.timeout(player.patience):
+                for batch in player.outbox.take(player.bank):
+                    await player.link.send(batch)
+        except TimeoutError:
+            raise self._timeout(player) from None
+
+    async def _collect(self, player: Player) -> None:
+        """Take a bot's answers until no request that it was sent is open."""
+        while player.playing and player.open and next(iter(player.open)) <= player.sent:
             try:
                 async with asyncio.timeout(player.patience):
                     answers = await player.link.receive()
             except TimeoutError:
                 raise self._timeout(player) from None
-            before = len(player.open)
-            asked = player.asked
+            before, faults = len(player.open) - player.asked, player.faults
             self._apply(player, answers)
-            player.stop_clock(before - len(player.open) + player.asked - asked)
+            answered = before - (len(player.open) - player.asked)
+            if not answered and player.faults == faults:
+                self._nonsense(player, "sent a message that answers nothing that it is asked")
+            player.stop_clock(answered)
             if player.faults > self._plan.fault_limit:
                 self._put_out(player)
             self._open_more()
 
     def _timeout(self, player: Player) -> LinkLost:
         clock, owed = self._plan.clock, f"with {len(player.open)} requests open"
-        if player.bank < clock.hard_stop:
-            detail = f"used up its bank of {clock.bank:g} s + {clock.increment:g} s per answer {owed}"
+        by_bank = player.patience < clock.hard_stop
+        player.stop_clock(0)
+        if by_bank:
+            bank = f"its bank of {clock.bank:g} s + {clock.increment:g} s for each of {player.answered} answers"
+            detail = f"used {player.used:.3f} s, which is all of {bank}, {owed}"
         else:
-            detail = f"silent for the hard stop of {clock.hard_stop:g} s {owed}"
+            detail = f"silent for the hard stop of {clock.hard_stop:g} s {owed}; it had used {player.used:.3f} s in all"
         return LinkLost(FaultCode.TIMEOUT, detail)
 
     def _apply(self, player: Player, answers: bot_pb2.SitRequest) -> None:
-        """Apply a bot's answers. Those to requests that are closed already are dropped; other nonsense is charged."""
+        """Apply a bot's answers. Those to requests that are closed already are dropped; other nonsense is charged.
+
+        What one message can cost is bounded: a bot that sends more answers than it can owe has none applied, and after
+        the fault that puts a bot out the rest of its message is not looked at.
+        """
         count = self._rules.source.pass_count
         passes, plays, moons = answers.passes, answers.plays, answers.moons
+        rows = len(passes.request_id) + len(plays.request_id) + len(moons.request_id)
+        if rows > self._open_tables:
+            self._nonsense(player, f"{rows} answers in a message, but {self._open_tables} can be due at the most")
+            return
         if (
             len(passes.cards) != len(passes.request_id) * count
             or len(plays.card) != len(plays.request_id)
@@ -185,8 +216,10 @@ class _Sitting:
         self._nonsense(player, detail)
 
     def _take(self, player: Player, request_id: int, due: Due) -> Table | None:
-        table = player.take(request_id, due) if player.playing else None
-        if table is None and player.playing and (request_id > player.asked or request_id in player.open):
+        if player.faults > self._plan.fault_limit:
+            return None
+        table = player.take(request_id, due)
+        if table is None and (request_id > player.sent or request_id in player.open):
             self._nonsense(player, f"answered request {request_id}, which asks for no {due.name.lower()}")
         return table
 

@@ -61,25 +61,25 @@ class Table:
         self._players: Final = tuple(players)
         self._floor: Final = floor
         self._game = new_game(rules)
+        self._done = False
         self._start_hand()
 
     def open(self) -> None:
         """Deal the first hand."""
         self._deal()
+        self._advance()
 
     def pass_answered(self, player: Player, cards: Sequence[int]) -> None:
         """A bot passes these card indexes; an illegal pass is charged and the stand-in's stands."""
         seat = self._players.index(player)
         try:
-            if any(card >= len(CARDS) for card in cards):
-                raise IllegalPass("not_in_hand", "a card index is above 51")
             check_pass(self._rules, self._hand.hands[seat], cards)
         except IllegalPass as error:
             self._charge(seat, FaultCode.ILLEGAL_PASS, f"{error.reason}; sent {_shown(cards)}")
             self._passes[seat] = self._stand_in_pass(seat)
         else:
             self._passes[seat] = tuple(cards)
-        self._exchange_when_complete()
+        self._advance()
 
     def card_answered(self, player: Player, card: int) -> None:
         """The bot whose turn it is plays this card index; an illegal card is charged and the stand-in's is played."""
@@ -93,19 +93,19 @@ class Table:
     def moon_answered(self, player: Player, subtract: bool) -> None:
         """The shooter of a moon has chosen."""
         self._end_hand(Moon.NEW if subtract else Moon.OLD)
+        self._advance()
 
     def stand_in(self, player: Player, due: Due) -> None:
         """The bot that owed this answer is lost; the stand-in gives it."""
         seat = self._players.index(player)
         if due is Due.PASS:
             self._passes[seat] = self._stand_in_pass(seat)
-            self._exchange_when_complete()
         elif due is Due.CARD:
             self._stand_in_card()
-            self._advance()
         else:
             self._stand_ins.add(seat)
             self._end_hand(self._choice.default if self._choice else None)
+        self._advance()
 
     def _start_hand(self) -> None:
         """Set up everything that belongs to one hand alone."""
@@ -140,30 +140,35 @@ class Table:
                     player.ask_pass(self)
                 else:
                     self._passes[seat] = self._stand_in_pass(seat)
-            self._exchange_when_complete()
-        else:
-            self._advance()
 
-    def _exchange_when_complete(self) -> None:
+    def _exchange(self) -> bool:
+        """Exchange the cards passed; False while a seat still owes its pass."""
         passes = [cards for cards in self._passes if cards is not None]
-        if len(passes) < self._rules.seats or self._hand.phase is not Phase.PASSING:
-            return
+        if len(passes) < self._rules.seats:
+            return False
         self._hand.exchange(passes)
         received = self._hand.received or ()
         for player, cards in zip(self._players, received, strict=True):
             if player.playing:
                 player.outbox.received(self.board, cards)
-        self._advance()
+        return True
 
     def _advance(self) -> None:
-        """Go on until a bot owes an answer or the board is done."""
-        while self._hand.phase is Phase.PLAYING:
-            player = self._players[self._hand.turn]
-            if player.playing:
-                player.ask_card(self, play_view(self._hand))
-                return
-            self._stand_in_card()
-        self._offer_moon()
+        """Go on until a bot owes an answer or the board is done: with stand-ins alone, through a whole game."""
+        while not self._done:
+            if self._hand.phase is Phase.PASSING:
+                if not self._exchange():
+                    return
+            elif self._hand.phase is Phase.PLAYING:
+                player = self._players[self._hand.turn]
+                if player.playing:
+                    player.ask_card(self, play_view(self._hand))
+                    return
+                self._stand_in_card()
+            else:
+                if self._moon_asked():
+                    return
+                self._end_hand(self._choice.default if self._choice else None)
 
     def _play(self, card: int) -> None:
         hand = self._hand
@@ -203,19 +208,19 @@ class Table:
         self._faults.append(fault)
         self._floor.charge(player, fault)
 
-    def _offer_moon(self) -> None:
+    def _moon_asked(self) -> bool:
+        """Ask the shooter of a moon where it has a choice; False when nobody has to be waited for."""
         hand = self._hand
-        self._choice = None
         if not hand.offenders:
             self._choice = moon_choice(self._rules, self._game, hand.penalty_taken, hand.bonus_taken)
         if self._choice is None:
-            self._end_hand(None)
-            return
+            return False
         shooter = self._players[self._choice.shooter]
-        if shooter.playing:
-            shooter.ask_moon(self, self._choice.default is Moon.NEW)
-        else:
-            self.stand_in(shooter, Due.MOON)
+        if not shooter.playing:
+            self._stand_ins.add(self._choice.shooter)
+            return False
+        shooter.ask_moon(self, self._choice.default is Moon.NEW)
+        return True
 
     def _end_hand(self, chosen: Moon | None) -> None:
         hand = self._hand
@@ -254,6 +259,7 @@ class Table:
             for player in self._players:
                 if player.playing:
                     player.outbox.game_result(self.board, self._game.winners or ())
+        self._done = True
         self._floor.board_done(self)
 
 

@@ -7,22 +7,35 @@ of the stream, :mod:`arbiter.match.replay` what is kept.
 
 from arbiter.match.faults import Fault
 from arbiter.match.messages import plan_from_message, plan_to_message
-from arbiter.match.plan import Clock, MatchFormat, SeatedBot, SittingPlan
+from arbiter.match.plan import Clock, MatchFormat, PlanError, SeatedBot, SittingPlan
 from arbiter.match.record import HandRecord
-from arbiter.match.replay import Replay, ReplayError, SeatScore, read_replay, replay_of, verify_replay, write_replay
+from arbiter.match.replay import (
+    Replay,
+    ReplayError,
+    SeatScore,
+    hand_to_dict,
+    read_replay,
+    replay_of,
+    verify_replay,
+    write_replay,
+)
 from arbiter.match.sitting import SittingRecord, play_sitting
+from arbiter.match.stand_in import StandInBot
 
 __all__ = [
     "Clock",
     "Fault",
     "HandRecord",
     "MatchFormat",
+    "PlanError",
     "Replay",
     "ReplayError",
     "SeatScore",
     "SeatedBot",
     "SittingPlan",
     "SittingRecord",
+    "StandInBot",
+    "hand_to_dict",
     "plan_from_message",
     "plan_to_message",
     "play_sitting",

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from arbiter.api.game.v1 import match_pb2
 from arbiter.api.worker.v1 import worker_pb2
-from arbiter.match.plan import Clock, MatchFormat, SeatedBot, SittingPlan
+from arbiter.match.plan import Clock, MatchFormat, PlanError, SeatedBot, SittingPlan
 from arbiter.wire import rules_from_message, rules_to_message
+
+_FORMATS: Final[Mapping[int, MatchFormat]] = {
+    match_pb2.MatchFormat.Value(f"MATCH_FORMAT_{kind.name}"): kind for kind in MatchFormat
+}
 
 
 def clock_to_message(clock: Clock) -> match_pb2.Clock:
@@ -52,12 +59,14 @@ def plan_from_message(message: worker_pb2.SittingPlan) -> SittingPlan:
 
     Raises:
         RuleSetError: it holds no possible rule set.
+        PlanError: it can't be played as it is.
     """
-    game = message.format == match_pb2.MATCH_FORMAT_GAME
+    if message.format not in _FORMATS:
+        raise PlanError(f"sitting {message.sitting}: match format {message.format} is unknown here")
     return SittingPlan(
         sitting=message.sitting,
         rules=rules_from_message(message.rules),
-        format=MatchFormat.GAME if game else MatchFormat.HANDS,
+        format=_FORMATS[message.format],
         boards=message.boards,
         deal_seed=message.deal_seed,
         seating=message.seating,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from arbiter.engine import RuleSet
+from arbiter.errors import UsageError
 
 
 class MatchFormat(StrEnum):
@@ -48,9 +49,17 @@ class SeatedBot:
     """Seed for its own randomness, 16 bytes."""
 
 
+class PlanError(UsageError):
+    """A sitting that can't be played as it is planned; says which part of the plan it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class SittingPlan:
-    """One seating of one match over its deal set."""
+    """One seating of one match over its deal set.
+
+    Raises:
+        PlanError: a number in it is out of its range.
+    """
 
     sitting: str
     """Id, such as ``demo-1a2b/3/0``."""
@@ -69,3 +78,17 @@ class SittingPlan:
     """How many tables may be open at once at the most."""
     fault_limit: int = 3
     """With more faults than this in a sitting a bot is out, and the stand-in plays on for it."""
+
+    def __post_init__(self) -> None:
+        seats, clock = self.rules.players, self.clock
+        for wrong, part in (
+            (len(self.bots) != seats, f"{len(self.bots)} bots for {seats} seats"),
+            (self.boards < 1, f"boards = {self.boards}; at least 1 is needed"),
+            (not 0 <= self.seating < seats, f"seating = {self.seating}; there are 0 to {seats - 1}"),
+            (self.open_tables < 1, f"open_tables = {self.open_tables}; at least 1 is needed"),
+            (self.fault_limit < 0, f"fault_limit = {self.fault_limit}; 0 is the least"),
+            (min(clock.start_up, clock.hard_stop) <= 0, "start_up and hard_stop have to be above 0 seconds"),
+            (min(clock.bank, clock.increment) < 0, "bank and increment can't be below 0 seconds"),
+        ):
+            if wrong:
+                raise PlanError(f"sitting {self.sitting}: {part}")

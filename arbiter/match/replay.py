@@ -93,7 +93,7 @@ def write_replay(replay: Replay) -> bytes:
         "rules": replay.rules.to_dict(),
     }
     footer = {"end": len(replay.hands), "faults": [_fault_to_dict(fault) for fault in replay.faults]}
-    lines = [header, *(_hand_to_dict(hand) for hand in replay.hands), footer]
+    lines = [header, *(hand_to_dict(hand) for hand in replay.hands), footer]
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()
 
 
@@ -239,7 +239,8 @@ def _verify_hand(replay: Replay, record: HandRecord, game: GameState, deal_seed:
     return after
 
 
-def _hand_to_dict(hand: HandRecord) -> dict[str, Any]:
+def hand_to_dict(hand: HandRecord) -> dict[str, Any]:
+    """A hand as one line of a replay holds it, plain data."""
     line: dict[str, Any] = {
         "board": hand.board,
         "hand": hand.number,

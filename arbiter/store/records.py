@@ -345,9 +345,14 @@ class Progress:
     @property
     def done(self) -> bool:
         """Whether every sitting is recorded."""
-        return self.sittings[SittingState.RECORDED] == self.total
+        return self.recorded == self.total
 
     @property
     def unfinished(self) -> int:
         """Number of sittings that are still to be played."""
         return self.sittings[SittingState.PLANNED] + self.sittings[SittingState.LEASED]
+
+    @property
+    def recorded(self) -> int:
+        """Number of sittings whose result stands."""
+        return self.sittings[SittingState.RECORDED]

@@ -12,7 +12,7 @@ from arbiter.tournament.dispatch import CelerySender
 from arbiter.tournament.planning import enter, new_id, plan_tournament
 from arbiter.tournament.replays import released_replay
 from arbiter.tournament.report import EntrantRow, TournamentReport, report
-from arbiter.tournament.spec import EntrantSpec, SpecError, TournamentSpec, load_spec
+from arbiter.tournament.spec import EntrantSpec, SpecError, TournamentSpec, load_spec, parse_spec
 
 __all__ = [
     "CelerySender",
@@ -28,6 +28,7 @@ __all__ = [
     "enter",
     "load_spec",
     "new_id",
+    "parse_spec",
     "plan_tournament",
     "released_replay",
     "report",

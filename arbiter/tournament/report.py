@@ -38,6 +38,11 @@ class TournamentReport:
     names: tuple[str, ...]
     """By entrant's index."""
 
+    @property
+    def lowest_wins(self) -> bool:
+        """Whether fewer points are better."""
+        return lowest_wins(self.spec.rules)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for ``--json``: numbers unrounded, entrants by name."""
         progress = self.progress

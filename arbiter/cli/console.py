@@ -1,0 +1,26 @@
+"""The two consoles: results on standard output, progress and errors on standard error. Both heed ``NO_COLOR``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from rich.console import Console
+
+output = Console()
+"""Results. Without a terminal tables are as wide as they need to be."""
+
+errors = Console(stderr=True)
+"""Progress and errors."""
+
+
+def print_json(data: Any) -> None:
+    """Print data as JSON on standard output, numbers unrounded."""
+    json.dump(data, sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def results_console() -> Console:
+    """Where tables go: the terminal, or a wide page when standard output is a file or a pipe."""
+    return output if output.is_terminal else Console(width=160)

@@ -1,0 +1,136 @@
+"""Runs one tournament in the foreground: check, plan, play, show, and say how to go on after an interruption."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import typer
+
+from arbiter.cli.console import errors, print_json, results_console
+from arbiter.cli.local import LocalOptions, cancelled_by_sigterm, check_bots, run_tournament
+from arbiter.cli.progress import ProgressView
+from arbiter.cli.tables import crosstable_table, faults_table, standings_table
+from arbiter.errors import InfrastructureError
+from arbiter.store import Store, TournamentState
+from arbiter.tournament import TournamentReport, TournamentSpec, enter, new_id, plan_tournament, report
+
+EXIT_INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class EventOptions:
+    """What the command line said."""
+
+    data: Path
+    redis_url: str | None
+    listen: str | None
+    workers: int | None
+    unsafe_processes: bool
+    json: bool
+
+    def local(self, spec: TournamentSpec) -> LocalOptions:
+        """The options of a run, with what the tournament says where the command line was silent."""
+        return LocalOptions(self.data, self.redis_url, self.listen, self.workers or spec.workers, self.unsafe_processes)
+
+
+def open_store(data: Path) -> Store:
+    """The store in a data folder."""
+    return Store.open(data / "arbiter.db")
+
+
+def start_event(spec: TournamentSpec, options: EventOptions) -> None:
+    """Check the entrants, write the plan and play it."""
+    with open_store(options.data) as store:
+        entrants = enter(spec.entrants, options.data / "bots")
+        local = options.local(spec)
+        asyncio.run(check_bots(entrants, local, spec.clock.start_up))
+        tournament_id = new_id(spec.name)
+        tournament, matches = plan_tournament(tournament_id, spec, entrants, datetime.now(UTC))
+        store.create_tournament(tournament, entrants, matches, spec.rules.players)
+        _play(store, tournament_id, local, options)
+
+
+def resume_event(prefix: str, options: EventOptions) -> None:
+    """Go on with a tournament; a completed one is shown."""
+    with open_store(options.data) as store:
+        tournament = store.find_tournament(prefix)
+        if tournament.state is TournamentState.COMPLETED:
+            show_report(report(store, tournament.id), options.json)
+            return
+        spec = TournamentSpec.from_dict(tournament.spec)
+        _play(store, tournament.id, options.local(spec), options)
+
+
+def show_report(found: TournamentReport, json: bool) -> None:
+    """Print everything that the results say."""
+    if json:
+        print_json(found.to_dict())
+        return
+    console = results_console()
+    console.print(standings_table(found))
+    if found.pairings:
+        console.print(crosstable_table(found))
+    faults = faults_table(found)
+    if faults is not None:
+        console.print(faults)
+
+
+def _play(store: Store, tournament_id: str, local: LocalOptions, options: EventOptions) -> None:
+    try:
+        state = asyncio.run(_until_end(store, tournament_id, local))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        errors.print("\nInterrupted. Nothing that was recorded is lost; to go on:")
+        errors.print(f"  {resume_command(tournament_id, options)}", style="bold", highlight=False, soft_wrap=True)
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    except InfrastructureError as error:
+        raise InfrastructureError(f"{error}; to go on: {resume_command(tournament_id, options)}") from error
+    found = report(store, tournament_id)
+    show_report(found, options.json)
+    if state is TournamentState.FAILED:
+        raise InfrastructureError(
+            f"{found.tournament.failure}; when that is mended: {resume_command(tournament_id, options)}"
+        )
+    if not options.json:
+        _show_next_steps(tournament_id, options)
+
+
+async def _until_end(store: Store, tournament_id: str, local: LocalOptions) -> TournamentState:
+    with cancelled_by_sigterm():
+        return await run_tournament(store, tournament_id, local, ProgressView(errors))
+
+
+def resume_command(tournament_id: str, options: EventOptions) -> str:
+    """The command that goes on with a tournament, with the options that it needs."""
+    words = ["arbiter", "tournament", "resume", tournament_id, *_data_option(options)]
+    if options.redis_url:
+        words += ["--redis", options.redis_url]
+    if options.listen:
+        words += ["--listen", options.listen]
+    if options.workers:
+        words += ["--workers", str(options.workers)]
+    if options.unsafe_processes:
+        words.append("--unsafe-processes")
+    return shlex.join(words)
+
+
+def _show_next_steps(tournament_id: str, options: EventOptions) -> None:
+    data = _data_option(options)
+    console = results_console()
+    console.print("\nTo look further:", style="bold")
+    for words, what in (
+        (["arbiter", "tournament", "standings", tournament_id, *data, "--json"], "the same, for programs"),
+        (["arbiter", "replay", "show", f"{tournament_id}/0/0", "--board", "1", *data], "a hand, card by card"),
+        (["arbiter", "tournament", "list", *data], "all tournaments"),
+    ):
+        console.print(f"  {shlex.join(words)}", f"[dim]# {what}[/dim]", highlight=False, soft_wrap=True)
+
+
+def _data_option(options: EventOptions) -> list[str]:
+    import platformdirs
+
+    standard = Path(platformdirs.user_data_dir("hearts-arbiter")).absolute()
+    return [] if options.data == standard else ["--data-dir", str(options.data)]

@@ -1,0 +1,178 @@
+"""Everything on one machine: Redis, arbiter and workers around one tournament, from start or resumption to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Awaitable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from arbiter.cage import Cage, Launch, choose_cage, load_manifest
+from arbiter.cli.progress import ProgressView
+from arbiter.errors import InfrastructureError, UsageError
+from arbiter.links import BotHost, LinkLost, ProcessLink
+from arbiter.service import WorkerServer
+from arbiter.store import Entrant, Store, TournamentState
+from arbiter.supervisor import Command, EmbeddedRedis, Keeper, Patience, RunDirectory, check_redis, lock_file
+from arbiter.tournament import CelerySender, Coordinator, Desk, SpecError
+
+STOP_GRACE: Final = 1.0
+"""Seconds that a worker has to end when asked. Ending it sooner loses nothing: its sitting is played again."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalOptions:
+    """How to run on this machine."""
+
+    data: Path
+    redis_url: str | None
+    listen: str | None
+    workers: int
+    unsafe_processes: bool
+
+    @property
+    def cage(self) -> Cage:
+        """The cage that bots are put into."""
+        return choose_cage(self.unsafe_processes, hidden=[self.data])
+
+
+async def check_bots(entrants: list[Entrant], options: LocalOptions, patience: float) -> None:
+    """Start every entrant's bot once, so that one that does not start is named before the first card.
+
+    Raises:
+        SpecError: a bot does not start; says what was seen.
+        InfrastructureError: the cage does not work on this machine.
+    """
+    await options.cage.check()
+    with RunDirectory() as run:
+        host = BotHost(run)
+        links: list[tuple[Entrant, ProcessLink]] = []
+        for entrant in entrants:
+            folder = Path(entrant.folder)
+            connection = host.add(f"bot{entrant.index}")
+            launch = Launch(folder, load_manifest(folder), connection.socket, {"ARBITER_TOKEN": connection.token})
+            links.append((entrant, ProcessLink(options.cage, launch, connection)))
+        async with host:
+            try:
+                outcomes = await asyncio.gather(*(link.open(patience) for _, link in links), return_exceptions=True)
+            finally:
+                await asyncio.gather(*(link.close(0.0) for _, link in links))
+    for (entrant, _), outcome in zip(links, outcomes, strict=True):
+        if isinstance(outcome, LinkLost):
+            raise SpecError(
+                f"entrant {entrant.name!r} does not start: {outcome.detail}; try it with: arbiter bot check DIR"
+            )
+        if isinstance(outcome, BaseException):
+            raise outcome
+
+
+async def run_tournament(store: Store, tournament: str, options: LocalOptions, view: ProgressView) -> TournamentState:
+    """Run or resume a tournament to its end; returns the final state.
+
+    When cancelled, everything that was started is ended and the tournament is paused; what was recorded stays.
+
+    Raises:
+        UsageError: another process runs this tournament.
+        InfrastructureError: Redis, an address or the workers can't be had.
+    """
+    locks = options.data / "locks"
+    locks.mkdir(exist_ok=True)
+    with lock_file(locks / tournament, f"tournament {tournament}"), RunDirectory() as run:
+        desk = Desk(store)
+        async with contextlib.AsyncExitStack() as stack:
+            if options.redis_url is None:
+                redis = await stack.enter_async_context(EmbeddedRedis(run))
+                redis_url, redis_end = redis.url, redis.watch()
+            else:
+                await check_redis(options.redis_url)
+                redis_url, redis_end = options.redis_url, asyncio.sleep(float("inf"))
+            token = secrets.token_urlsafe(32)
+            listen = options.listen or f"unix:{run / 'arbiter.sock'}"
+            server = await stack.enter_async_context(WorkerServer(desk, listen, token))
+            _claim(store, tournament)
+            queue = f"arbiter.{tournament}"
+            commands = [
+                _worker_command(number, options, run, redis_url, queue, server.address, token)
+                for number in range(1, options.workers + 1)
+            ]
+            sender = CelerySender(redis_url, queue)
+            stack.callback(sender.close)
+            coordinator = Coordinator(store, desk, sender, tournament, options.workers, view.trouble)
+            keeper = Keeper(commands, patience=Patience(grace=STOP_GRACE))
+            try:
+                return await _first_end(
+                    coordinator.run(), keeper.run(), redis_end, view.follow(store, tournament, desk.live)
+                )
+            except asyncio.CancelledError:
+                _pause(store, tournament)
+                raise
+
+
+def _claim(store: Store, tournament: str) -> None:
+    """Set the tournament running. What a killed owner had leased is free at once, for its workers died with it."""
+    state = store.tournament(tournament).state
+    if state in (TournamentState.COMPLETED, TournamentState.CANCELLED):
+        raise UsageError(f"tournament {tournament} is {state}; see it with: arbiter tournament standings {tournament}")
+    store.retry_failed(tournament)
+    if state is not TournamentState.RUNNING:
+        store.set_state(tournament, TournamentState.RUNNING, now=datetime.now(UTC))
+    store.expire_leases(tournament, datetime.max.replace(tzinfo=UTC))
+
+
+def _pause(store: Store, tournament: str) -> None:
+    if store.tournament(tournament).state is TournamentState.RUNNING:
+        store.set_state(tournament, TournamentState.PAUSED, now=datetime.now(UTC))
+
+
+async def _first_end(work: Awaitable[TournamentState], *company: Awaitable[object]) -> TournamentState:
+    """The result of ``work``; what keeps it company is ended with it, and its failure ends the work."""
+    main = asyncio.ensure_future(work)
+    others = [asyncio.ensure_future(other) for other in company]
+    try:
+        await asyncio.wait([main, *others], return_when=asyncio.FIRST_COMPLETED)
+        for other in others:
+            if other.done():
+                other.result()
+                raise InfrastructureError("a part of the service ended before the tournament did")
+        return main.result()
+    finally:
+        for task in (main, *others):
+            task.cancel()
+        await asyncio.gather(main, *others, return_exceptions=True)
+
+
+def _worker_command(
+    number: int, options: LocalOptions, run: Path, redis_url: str, queue: str, address: str, token: str
+) -> Command:
+    environment = {
+        **os.environ,
+        "ARBITER_REDIS_URL": redis_url,
+        "ARBITER_QUEUE": queue,
+        "ARBITER_WORKER_ADDRESS": address,
+        "ARBITER_WORKER_TOKEN": token,
+        "ARBITER_RUN_DIR": str(run),
+        "ARBITER_HIDDEN": str(options.data),
+        "ARBITER_UNSAFE_PROCESSES": "1" if options.unsafe_processes else "0",
+        "ARBITER_WORKER_NAME": f"worker-{number}",
+    }
+    argv = [sys.executable, "-m", "workers"]
+    return Command(f"worker {number}", argv, run / f"worker-{number}.log", environment)
+
+
+@contextlib.contextmanager
+def cancelled_by_sigterm() -> Iterator[None]:
+    """Treat SIGTERM like Ctrl-C while inside: the running task is cancelled."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)

@@ -1,0 +1,57 @@
+"""Entry point: assembles the commands, and turns the project's errors into one line and an exit status."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from arbiter import __version__
+from arbiter.cli import bot, demo, replay, tournament
+from arbiter.cli.console import errors
+from arbiter.errors import ArbiterError
+
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    help="Host, watch and enter competitions of bots that play Hearts.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("demo")(demo.demo)
+app.add_typer(tournament.app, name="tournament")
+app.add_typer(replay.app, name="replay")
+app.add_typer(bot.app, name="bot")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"arbiter {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """What every command takes."""
+
+
+def main() -> None:
+    """Run the command line. Exit status: 0 done, 1 failed, 2 usage, 4 infrastructure, 130 interrupted."""
+    try:
+        app()
+    except ArbiterError as error:
+        errors.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

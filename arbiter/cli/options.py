@@ -1,0 +1,89 @@
+"""Options that several commands share: each from its flag, else from its ``ARBITER_...`` variable, else by default."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from arbiter.errors import UsageError
+
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-dir",
+        envvar="ARBITER_DATA_DIR",
+        show_default=False,
+        help="Where the database and the bots' fixed versions are; by default the user's data folder.",
+    ),
+]
+RedisUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--redis",
+        envvar="ARBITER_REDIS_URL",
+        show_default=False,
+        help="URL of a Redis to use, such as redis://host:6379/0; without it one is started for this run alone.",
+    ),
+]
+Listen = Annotated[
+    str | None,
+    typer.Option(
+        "--listen",
+        envvar="ARBITER_LISTEN",
+        show_default=False,
+        help="Where workers reach the arbiter, as HOST:PORT; by default a private unix socket.",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        envvar="ARBITER_WORKERS",
+        min=1,
+        max=1024,
+        show_default=False,
+        help="Worker processes, one sitting each; by default what the tournament says.",
+    ),
+]
+Unsafe = Annotated[
+    bool,
+    typer.Option(
+        "--unsafe-processes",
+        envvar="ARBITER_UNSAFE_PROCESSES",
+        help="Run bots as plain processes, without a cage. Only for bots of your own.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def data_folder(given: Path | None) -> Path:
+    """The data folder, made when missing.
+
+    Raises:
+        UsageError: it can't be made.
+    """
+    if given is None:
+        need_server()
+        import platformdirs
+
+        given = Path(platformdirs.user_data_dir("hearts-arbiter"))
+    try:
+        given.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise UsageError(f"{given}: can't be made: {error.strerror}; choose another folder with --data-dir") from error
+    return given.absolute()
+
+
+def need_server() -> None:
+    """Say what to install when only the contestant's part is there.
+
+    Raises:
+        UsageError: the server's packages are missing.
+    """
+    packages = ("sqlalchemy", "celery", "pydantic", "platformdirs")
+    missing = [name for name in packages if not importlib.util.find_spec(name)]
+    if missing:
+        raise UsageError(f"{missing[0]} is missing: hosting needs more: pip install 'hearts-arbiter[server]'")

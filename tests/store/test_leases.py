@@ -193,7 +193,9 @@ def test_failed_sittings_are_tried_anew_with_all_their_tries(store: Store) -> No
     for key in (KEY, NEXT):
         for _ in range(3):
             store.release(key, leased(store, key).attempt, "starved")
+    assert store.failed("demo-1a2b") == [KEY, NEXT]
     assert store.retry_failed("demo-1a2b") == [KEY, NEXT]
+    assert store.failed("demo-1a2b") == []
     assert store.retry_failed("demo-1a2b") == []
     for state in (SittingState.PLANNED, SittingState.PLANNED, SittingState.FAILED):
         assert store.release(KEY, leased(store, KEY).attempt, "starved") is state

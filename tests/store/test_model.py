@@ -177,6 +177,6 @@ def test_the_store_behaves_as_the_model(monkeypatch: pytest.MonkeyPatch) -> None
         run_state_machine_as_test(
             LeasesAndResults,
             settings=settings(
-                max_examples=25, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+                max_examples=20, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
             ),
         )

@@ -61,6 +61,12 @@ def test_all_sittings_of_a_new_plan_are_planned_in_schedule_order(store: Store) 
     assert store.planned("demo-1a2b") == [SittingKey("demo-1a2b", m, s) for m in range(12) for s in range(3)]
 
 
+def test_planned_sittings_can_be_asked_for_a_few_at_a_time(store: Store) -> None:
+    create(store, match_count=12, sittings=3)
+    leased(store, SittingKey("demo-1a2b", 0, 0))
+    assert [str(key) for key in store.planned("demo-1a2b", 3)] == ["demo-1a2b/0/1", "demo-1a2b/0/2", "demo-1a2b/1/0"]
+
+
 def test_a_draft_may_be_empty(store: Store) -> None:
     store.create_tournament(tournament(state=TournamentState.DRAFT), [], [], 1)
     assert store.planned("demo-1a2b") == []

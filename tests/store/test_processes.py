@@ -65,7 +65,7 @@ def hear(process: subprocess.Popen[str]) -> str:
 
 def test_of_racing_processes_exactly_one_gets_and_records_each_sitting(path: Path, start: Start) -> None:
     with Store.open(path) as store:
-        create(store, match_count=20, sittings=2)
+        create(store, match_count=6, sittings=2)
         keys = store.planned("demo-1a2b")
         racers = [start("race", path, f"w{number}") for number in range(3)]
         assert [hear(racer) for racer in racers] == ["ready"] * 3

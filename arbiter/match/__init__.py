@@ -1,26 +1,17 @@
 """Plays a sitting between links under clocks and records the replay.
 
 :func:`play_sitting` is the entry; :mod:`arbiter.match.table` is one board's course, :mod:`arbiter.match.player` one
-bot's side
-of the stream, :mod:`arbiter.match.replay` what is kept.
+bot's side of the stream, :mod:`arbiter.match.replay` what is kept, :mod:`arbiter.match.verify` the check of it.
 """
 
 from arbiter.match.faults import Fault
 from arbiter.match.messages import plan_from_message, plan_to_message
 from arbiter.match.plan import Clock, MatchFormat, PlanError, SeatedBot, SittingPlan
 from arbiter.match.record import HandRecord
-from arbiter.match.replay import (
-    Replay,
-    ReplayError,
-    SeatScore,
-    hand_to_dict,
-    read_replay,
-    replay_of,
-    verify_replay,
-    write_replay,
-)
+from arbiter.match.replay import Replay, ReplayError, hand_to_dict, read_replay, replay_of, write_replay
 from arbiter.match.sitting import SittingRecord, play_sitting
 from arbiter.match.stand_in import StandInBot
+from arbiter.match.verify import SeatScore, verify_replay
 
 __all__ = [
     "Clock",

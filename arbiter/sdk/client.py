@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeAlias
 
 import grpc
 
@@ -22,13 +22,14 @@ MAX_BATCH_BYTES: Final = 64 * 1024 * 1024
 EXIT_USAGE: Final = 2
 EXIT_NO_ARBITER: Final = 4
 
+_Call: TypeAlias = "grpc.aio.StreamStreamCall[bot_pb2.SitRequest, bot_pb2.SitResponse]"
+
 
 def run(bot: Bot) -> NoReturn:
     """Play the sitting that this process was started for, then end the process.
 
-    The arbiter says where to dial in the environment: ``ARBITER_ADDRESS`` and ``ARBITER_TOKEN``. The exit status is
-    0 after a
-    whole sitting, 1 when the bot raised an exception, 2 without an arbiter to dial, 4 when the arbiter went away.
+    The arbiter says where to dial in the environment: ``ARBITER_ADDRESS`` and ``ARBITER_TOKEN``. The exit status is 0
+    after a whole sitting, 1 when the bot raised an exception, 2 without an arbiter to dial, 4 when it went away.
     """
     address, token = os.environ.get(ADDRESS), os.environ.get(TOKEN)
     if not address or not token:
@@ -52,19 +53,29 @@ async def _play(bot: Bot, address: str, token: str) -> None:
     async with grpc.aio.insecure_channel(address, options=options) as channel:
         stub = bot_pb2_grpc.BotServiceStub(channel)
         call = stub.Sit(metadata=(("authorization", f"Bearer {token}"),), wait_for_ready=True)
-        await call.write(session.greeting())
+        await _write(call, session.greeting())
         while not session.ended:
             batch = await call.read()
             if not isinstance(batch, bot_pb2.SitResponse):
-                break
+                raise await _status(call)
             for answers in session.handle(batch):
-                await call.write(answers)
+                await _write(call, answers)
             for note in session.fault_notes:
                 print(f"fault: {note}", file=sys.stderr)
         await call.done_writing()
-        if not session.ended:
-            code = await call.code()
-            raise grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(), details=await call.details())
+
+
+async def _write(call: _Call, message: bot_pb2.SitRequest) -> None:
+    try:
+        await call.write(message)
+    except asyncio.InvalidStateError:  # the arbiter ended the stream while the bot was thinking
+        raise await _status(call) from None
+
+
+async def _status(call: _Call) -> grpc.aio.AioRpcError:
+    """How the arbiter ended the stream."""
+    nothing = grpc.aio.Metadata()
+    return grpc.aio.AioRpcError(await call.code(), nothing, nothing, details=await call.details())
 
 
 def _end(status: int) -> NoReturn:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 from arbiter import __version__
 from arbiter.api.bot.v1 import bot_pb2 as pb
@@ -102,8 +102,11 @@ class Session:
         views = [PassView(self._tables[table]) for table in requests.table]
         answers = pb.SitRequest()
         sent = time.monotonic()
-        for request_id, view, chosen in zip(requests.request_id, views, self.bot.choose_passes(views), strict=True):
-            cards = [_index(card, "choose_pass") for card in chosen]
+        chosen = _each(self.bot.choose_passes(views), "choose_passes")
+        answered = 0
+        for request_id, view, given in zip(requests.request_id, views, chosen, strict=False):
+            answered += 1
+            cards = [_index(card, "choose_pass") for card in _each(given, "choose_pass")]
             view.table.passed = tuple(sorted(cards))
             answers.passes.request_id.append(request_id)
             answers.passes.cards.extend(cards)
@@ -113,6 +116,7 @@ class Session:
                 sent = time.monotonic()
         if answers.passes.request_id:
             yield answers
+        _check_count("choose_passes", answered, len(views), chosen)
 
     def _received(self, match: MatchInfo, received: pb.CardsReceived) -> None:
         count = match.rules.pass_count
@@ -125,7 +129,10 @@ class Session:
         answered: list[int] = []
         cards: list[int] = []
         sent = time.monotonic()
-        for request_id, card in zip(ids, self.bot.choose_cards(views), strict=True):
+        chosen = _each(self.bot.choose_cards(views), "choose_cards")
+        count = 0
+        for request_id, card in zip(ids, chosen, strict=False):
+            count += 1
             answered.append(request_id)
             cards.append(card.index if type(card) is Card else _index(card, "choose_card"))
             if time.monotonic() - sent > ANSWER_PAUSE:
@@ -134,6 +141,7 @@ class Session:
                 sent = time.monotonic()
         if answered:
             yield pb.SitRequest(plays=pb.PlayAnswers(request_id=answered, card=cards))
+        _check_count("choose_cards", count, len(ids), chosen)
 
     def _card_views(self, match: MatchInfo, requests: pb.PlayRequests) -> list[CardView]:
         seats = match.rules.players
@@ -200,6 +208,24 @@ def _hands(once: Iterable[int], twice: Iterable[int]) -> list[int]:
     if not second:
         return list(once)
     return [low | high << PLANE for low, high in zip(once, second, strict=True)]
+
+
+T = TypeVar("T")
+
+
+def _each(given: Iterable[T], method: str) -> Iterator[T]:
+    """What a bot's method gave, one by one."""
+    try:
+        return iter(given)
+    except TypeError:
+        raise TypeError(f"{method} gave {given!r}; it gives a list, or anything else to go through") from None
+
+
+def _check_count(method: str, answered: int, asked: int, rest: Iterator[object]) -> None:
+    if answered < asked:
+        raise ValueError(f"{method} gave {answered} answers to {asked} views; it gives one for each, in their order")
+    if next(rest, None) is not None:
+        raise ValueError(f"{method} gave more answers than the {asked} views; it gives one for each, in their order")
 
 
 def _index(card: object, method: str) -> int:

@@ -4,12 +4,12 @@ contract."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
 from arbiter.api.game.v1 import rule_set_pb2 as pb
-from arbiter.engine import PassDirection, RuleSet
+from arbiter.engine import PassDirection, RuleSet, RuleSetError
 from arbiter.engine.ruleset import ENUM_PARAMETERS, PIP
 
 _SAME: Final = ("players", "decks", "pass_count", "must_break_hearts", "qs_breaks_hearts", "cancellation")
@@ -56,12 +56,12 @@ def rules_from_message(message: pb.RuleSet) -> RuleSet:
     """
     data: dict[str, Any] = {name: getattr(message, name) for name in (*_SAME, *_SAME_TOTALS)}
     data |= {name: getattr(message, field) for name, field in _SPADES.items()}
-    data |= {name: _value(enum, getattr(message, name)) for name, enum in ENUM_PARAMETERS.items()}
+    data |= {name: _value(name, enum, getattr(message, name)) for name, enum in ENUM_PARAMETERS.items()}
     data["removed"] = list(message.removed)
-    data["pass_cycle"] = [_DIRECTIONS.get(number) for number in message.pass_cycle]
+    data["pass_cycle"] = [_value("pass_cycle", PassDirection, number) for number in message.pass_cycle]
     data["heart_value"] = PIP if message.hearts_at_pip_value else message.heart_value
-    data["card_values"] = {item.card: item.points for item in message.card_values}
-    data["bonus"] = {item.card: item.points for item in message.bonus}
+    data["card_values"] = _points("card_values", message.card_values)
+    data["bonus"] = _points("bonus", message.bonus)
     data["teams"] = [list(team.seats) for team in message.teams] or None
     return RuleSet.from_dict(data)
 
@@ -78,11 +78,22 @@ def _number(enum: type[StrEnum], member: StrEnum) -> int:
     return int(_wrapper(enum).Value(_prefix(enum) + member.name))
 
 
-def _value(enum: type[StrEnum], number: int) -> str | None:
-    """The parameter's value; None for 0 and for numbers that this version does not know."""
+def _value(parameter: str, enum: type[StrEnum], number: int) -> str | None:
+    """The parameter's value; None for 0, which stands for no value."""
     names: Mapping[int, str] = {value: name for name, value in _wrapper(enum).items()}
-    name = names.get(number, "").removeprefix(_prefix(enum))
-    return enum[name].value if number and name else None
+    if number not in names:
+        known = f"1 to {max(names)}"
+        raise RuleSetError(parameter, f"has the number {number}, which this version does not know; it knows {known}")
+    return enum[names[number].removeprefix(_prefix(enum))].value if number else None
+
+
+def _points(parameter: str, items: Iterable[pb.CardPoints]) -> dict[str, int]:
+    points: dict[str, int] = {}
+    for item in items:
+        if item.card in points:
+            raise RuleSetError(parameter, f"names {item.card} twice")
+        points[item.card] = item.points
+    return points
 
 
 _NUMBERS: Final = {direction: _number(PassDirection, direction) for direction in PassDirection}

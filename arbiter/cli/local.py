@@ -20,7 +20,10 @@ from arbiter.errors import InfrastructureError, UsageError
 from arbiter.links import BotHost, LinkLost, ProcessLink
 from arbiter.service import WorkerServer
 from arbiter.store import Entrant, Store, TournamentState
-from arbiter.supervisor import Command, EmbeddedRedis, Keeper, Patience, RunDirectory, check_redis, lock_file
+from arbiter.supervisor.children import Command
+from arbiter.supervisor.keeper import Keeper, Patience
+from arbiter.supervisor.redis import EmbeddedRedis, check_redis
+from arbiter.supervisor.rundir import RunDirectory, lock_file
 from arbiter.tournament import CelerySender, Coordinator, Desk, SpecError
 
 STOP_GRACE: Final = 1.0

@@ -8,7 +8,8 @@ from typing import Any
 
 from arbiter.engine import RuleSet
 from arbiter.engine.ruleset import Winner
-from arbiter.rating import BoardScore, Pairing, Rating, Standing, crosstable, ratings, standings
+from arbiter.rating import BoardScore, Pairing, Standing, crosstable, standings
+from arbiter.rating.skill import Rating, ratings
 from arbiter.store import Progress, Store, Tournament
 from arbiter.tournament.spec import TournamentSpec
 

@@ -1,0 +1,132 @@
+"""The tournament file: what it gives, and one clear line for everything that is wrong in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arbiter.engine import rule_set
+from arbiter.match import Clock, MatchFormat
+from arbiter.tournament import SpecError, TournamentSpec, load_spec
+
+BOTS = '[[entrants]]\nbot = "a"\n[[entrants]]\nbot = "b"\n[[entrants]]\nbot = "c"\n[[entrants]]\nbot = "d"\nname = "other"\n'
+
+WHOLE = (
+    """
+name = "spring-cup"
+format = "roundrobin"
+meetings = 3
+workers = 4
+deal_seed = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+[rules]
+name = "black_lady"
+options = ["new_moon"]
+target = 50
+
+[match]
+format = "game"
+boards = 8
+seatings = "rotations"
+open_tables = 12
+fault_limit = 0
+
+[clock]
+start_up = 5
+bank = 1.5
+increment = 0
+hard_stop = 2
+"""
+    + BOTS
+)
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "cup.toml"
+    path.write_text(text)
+    return path
+
+
+def test_everything_that_a_file_can_say(tmp_path: Path) -> None:
+    spec = load_spec(write(tmp_path, WHOLE))
+    assert spec.name == "spring-cup"
+    assert spec.rules == rule_set("black_lady", ["new_moon"], {"target": 50})
+    assert spec.rules_name == "black_lady + new_moon + target=50"
+    assert (spec.match_format, spec.boards, spec.open_tables, spec.fault_limit) == (MatchFormat.GAME, 8, 12, 0)
+    assert spec.clock == Clock(start_up=5.0, bank=1.5, increment=0.0, hard_stop=2.0)
+    assert (spec.meetings, spec.workers) == (3, 4)
+    assert spec.deal_seed == bytes.fromhex("00112233445566778899aabbccddeeff" * 2)
+    assert [(entrant.folder, entrant.name) for entrant in spec.entrants] == [
+        (tmp_path / "a", None),
+        (tmp_path / "b", None),
+        (tmp_path / "c", None),
+        (tmp_path / "d", "other"),
+    ]
+
+
+def test_what_a_file_leaves_out_has_a_default(tmp_path: Path) -> None:
+    spec = load_spec(write(tmp_path, f'name = "cup"\n{BOTS}'))
+    assert spec.rules == rule_set("black_lady")
+    assert spec.match_format is MatchFormat.HANDS
+    assert spec.deal_seed is None
+
+
+def test_a_stored_spec_comes_back_equal(tmp_path: Path) -> None:
+    spec = load_spec(write(tmp_path, WHOLE))
+    stored = TournamentSpec.from_dict(spec.to_dict())
+    assert stored.to_dict() == spec.to_dict()
+    assert stored.rules == spec.rules
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name = ", "is no TOML"),
+        (BOTS, "name: is missing"),
+        (f'name = "Cup!"\n{BOTS}', "name: string should match pattern"),
+        ('name = "cup"\n', "entrants: is missing"),
+        ('name = "cup"\nentrants = []\n', "entrants: list should have at least 2 items"),
+        (f'name = "cup"\nbord = 3\n{BOTS}', "bord: unknown key; known are: clock, deal_seed"),
+        (f'name = "cup"\nworker = 3\n{BOTS}', "worker: unknown key; did you mean 'workers'?"),
+        (f'name = "cup"\n[match]\nboard = 3\n{BOTS}', "match.board: unknown key; did you mean 'boards'?"),
+        (
+            f'name = "cup"\n[match]\nboards = 0\n{BOTS}',
+            "match.boards: input should be greater than or equal to 1 (is 0)",
+        ),
+        (f'name = "cup"\n[match]\nboards = "8"\n{BOTS}', "match.boards: input should be a valid integer (is '8')"),
+        (f'name = "cup"\n[match]\nboards = true\n{BOTS}', "match.boards: input should be a valid integer (is True)"),
+        (f'name = "cup"\n[clock]\nbank = -1\n{BOTS}', "clock.bank: input should be greater than or equal to 0"),
+        (f'name = "cup"\n[clock]\nbank = nan\n{BOTS}', "clock.bank: input should be"),
+        (f'name = "cup"\nformat = "swiss"\n{BOTS}', "format: input should be 'round-robin' or 'roundrobin'"),
+        (f'name = "cup"\ndeal_seed = "12"\n{BOTS}', "deal_seed: string should match pattern"),
+        (
+            f'name = "cup"\n[rules]\nname = "black_ladi"\n{BOTS}',
+            "there is no rule set 'black_ladi' (did you mean 'black_lady'?)",
+        ),
+        (f'name = "cup"\n[rules]\nname = 3\n{BOTS}', "rules.name: is 3"),
+        (
+            f'name = "cup"\n[rules]\noptions = ["new_mon"]\n{BOTS}',
+            "black_lady has no option 'new_mon' (did you mean 'new_moon'?)",
+        ),
+        (f'name = "cup"\n[rules]\nmoom = "new"\n{BOTS}', "'moom': is no parameter; did you mean 'moon'?"),
+        (f'name = "cup"\n[rules]\nmoon = "blue"\n{BOTS}', "'moon': is 'blue'; allowed: none, old"),
+        (f'name = "cup"\n[rules]\nname = "partnership"\n{BOTS}', "rules.teams"),
+        (f'name = "cup"\n[rules]\nname = "cancellation"\n{BOTS}', "4 given, but a table of cancellation seats 6"),
+        (f'name = "cup"\n{BOTS}nam = "x"\n', "entrants.4.nam: unknown key; did you mean 'name'?"),
+        (f'name = "cup"\n{BOTS}[[entrants]]\nname = "x"\n', "entrants.5.bot: is missing"),
+    ],
+)
+def test_each_mistake_is_named_with_its_place_and_remedy(tmp_path: Path, text: str, message: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(SpecError) as caught:
+        load_spec(path)
+    line = str(caught.value)
+    assert line.startswith(f"{path}: ")
+    assert message in line
+    assert "\n" not in line
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"nowhere\.toml: can't be read: No such file"):
+        load_spec(tmp_path / "nowhere.toml")

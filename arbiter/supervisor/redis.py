@@ -196,6 +196,7 @@ async def check_redis(url: str) -> None:
             _client_url(url),
             socket_connect_timeout=CHECK_LIMIT,
             socket_timeout=CHECK_LIMIT,
+            protocol=2,  # the greeting of later ones hides a missing password behind advice on protocols
             retry=Retry(NoBackoff(), 0),
         )
     except (ValueError, RedisError):  # with parts of the URL in its text, and a password may be among them

@@ -1,6 +1,7 @@
 """Print hands per second of the engine, of a sitting in one process, and of four bot processes over gRPC.
 
-Every repetition measures all of them one after the other, and ratios are taken within a repetition, because machines are noisy.
+Every repetition measures all of them one after the other, and ratios are taken within a repetition, because machines
+are noisy.
 """
 
 from __future__ import annotations

@@ -55,16 +55,13 @@ def processes(cage: Cage, bot: Path, hands: int, open_tables: int) -> tuple[floa
                 connection = host.add(f"seat{seated.entrant}")
                 launch = Launch(bot, load_manifest(bot), connection.socket, {"ARBITER_TOKEN": connection.token})
                 links.append(ProcessLink(cage, launch, connection))
-            ends: list[float] = []
             async with host:
                 started = time.perf_counter()
-                record = await play_sitting(plan, links, lambda: ends.append(time.perf_counter()))
+                record = await play_sitting(plan, links)
                 whole = time.perf_counter() - started
         if record.faults:
             raise RuntimeError(f"a bot failed: {record.faults[0]}")
-        # The first hands end late when many tables are open, so play is counted from the moment all bots have greeted.
-        playing = ends[-1] - record.started
-        return hands / playing, whole - playing
+        return hands / record.play_seconds, whole - record.play_seconds
 
     return asyncio.run(play())
 

@@ -45,6 +45,10 @@ class SittingRecord:
     """Those that belong to no single decision: a bot that crashed, fell silent or was put out."""
     endings: tuple[Ending, ...]
     """By place: how each bot ended and what it wrote."""
+    start_seconds: float
+    """Wall time until every bot had greeted, or failed to."""
+    play_seconds: float
+    """Wall time from then to the last card."""
 
 
 async def play_sitting(
@@ -69,7 +73,14 @@ async def play_sitting(
         await sitting.play()
     finally:
         endings = await asyncio.gather(*(link.close(END_GRACE if sitting.over else 0.0) for link in links))
-    return SittingRecord(plan, sitting.records(), tuple(sitting.faults), tuple(endings))
+    return SittingRecord(
+        plan,
+        sitting.records(),
+        tuple(sitting.faults),
+        tuple(endings),
+        start_seconds=sitting.start_seconds,
+        play_seconds=sitting.play_seconds,
+    )
 
 
 class _Sitting:
@@ -90,10 +101,14 @@ class _Sitting:
         self.faults: Final[list[Fault]] = []
         self.over = False
         """Every board is done."""
+        self.start_seconds = 0.0
+        self.play_seconds = 0.0
 
     async def play(self) -> None:
         """Start the bots, play every board, and say good-bye."""
+        began = time.perf_counter()
         greetings = await _all([self._greet(player) for player in self._players])
+        greeted = time.perf_counter()
         declared = [greeting.max_open_tables for greeting in greetings if greeting is not None]
         self._open_tables = min([self._plan.open_tables, self._plan.boards, *declared])
         for player in self._players:
@@ -101,6 +116,8 @@ class _Sitting:
                 player.outbox.match_start(self._match_start(player))
         self._open_more()
         await _all([self._drive(player) for player in self._players])
+        self.start_seconds = greeted - began
+        self.play_seconds = time.perf_counter() - greeted
 
     def records(self) -> tuple[HandRecord, ...]:
         """The finished hands in order of board and hand, whatever the order in which they ended."""

@@ -10,7 +10,17 @@ from arbiter.engine import rule_set
 from arbiter.match import Clock, MatchFormat
 from arbiter.tournament import SpecError, TournamentSpec, load_spec
 
-BOTS = '[[entrants]]\nbot = "a"\n[[entrants]]\nbot = "b"\n[[entrants]]\nbot = "c"\n[[entrants]]\nbot = "d"\nname = "other"\n'
+BOTS = """
+[[entrants]]
+bot = "a"
+[[entrants]]
+bot = "b"
+[[entrants]]
+bot = "c"
+[[entrants]]
+bot = "d"
+name = "other"
+"""
 
 WHOLE = (
     """

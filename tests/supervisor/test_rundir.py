@@ -112,6 +112,22 @@ def test_a_new_folder_that_has_no_lock_yet_may_be_swept_and_is_made_anew(
         assert not made[0].exists()
 
 
+def test_a_new_folder_whose_lock_is_not_held_yet_may_be_swept_too(below: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = fcntl.flock  # the moment before it is the one in question
+    calls: list[int] = []
+
+    def lock_after_another_run_began(file: int, operation: int) -> None:
+        calls.append(file)
+        if len(calls) == 1:
+            with RunDirectory(below):
+                assert len(list(below.iterdir())) == 1  # the other's own
+        lock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", lock_after_another_run_began)
+    with RunDirectory(below) as folder:
+        assert list(below.iterdir()) == [folder]
+
+
 def test_files_and_links_of_that_name_are_left_alone(below: Path) -> None:
     target = below / "target"
     target.mkdir()

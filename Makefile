@@ -15,8 +15,6 @@ DEV := $(VENV)/stamps/dev-$(VERSION)
 PROTO := $(PROTO_VENV)/stamps/proto-$(VERSION)
 
 CODE := arbiter workers sample_bots benchmarks tests scripts
-# Folders that are there, so that a checkout of a part can be checked too.
-PRESENT := $(wildcard $(CODE))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check proto bench pins oldest clean
@@ -33,7 +31,7 @@ test: $(DEV) $(PROTO)  ## install what the tests need and pass them
 check: $(DEV)  ## style, types, arrows between the parts, contract
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy $(PRESENT)
+	$(BIN)/mypy $(CODE)
 	$(BIN)/lint-imports
 	$(BIN)/buf lint proto
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import shutil
+import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -105,7 +107,7 @@ async def _until_end(store: Store, tournament_id: str, local: LocalOptions) -> T
 
 def resume_command(tournament_id: str, options: EventOptions) -> str:
     """The command that goes on with a tournament, with the options that it needs."""
-    words = ["arbiter", "tournament", "resume", tournament_id, *_data_option(options)]
+    words = [program(), "tournament", "resume", tournament_id, *_data_option(options)]
     if options.redis_url:
         words += ["--redis", options.redis_url]
     if options.listen:
@@ -117,16 +119,24 @@ def resume_command(tournament_id: str, options: EventOptions) -> str:
     return shlex.join(words)
 
 
+def program() -> str:
+    """How this program is called: by its name where the shell finds it by that, else by its path."""
+    called = Path(sys.argv[0])
+    found = shutil.which(called.name)
+    return called.name if found and Path(found).resolve() == called.resolve() else sys.argv[0]
+
+
 def _show_next_steps(tournament_id: str, options: EventOptions) -> None:
     data = _data_option(options)
     console = results_console()
     console.print("\nTo look further:", style="bold")
     for words, what in (
-        (["arbiter", "tournament", "standings", tournament_id, *data, "--json"], "the same, for programs"),
-        (["arbiter", "replay", "show", f"{tournament_id}/0/0", "--board", "1", *data], "a hand, card by card"),
-        (["arbiter", "tournament", "list", *data], "all tournaments"),
+        (["tournament", "standings", tournament_id, *data, "--json"], "the same, for programs"),
+        (["replay", "show", f"{tournament_id}/0/0", "--board", "1", *data], "a hand, card by card"),
+        (["tournament", "list", *data], "all tournaments"),
     ):
-        console.print(f"  {shlex.join(words)}", f"[dim]# {what}[/dim]", highlight=False, soft_wrap=True)
+        command = shlex.join([program(), *words])
+        console.print(f"  {command}", f"[dim]# {what}[/dim]", highlight=False, soft_wrap=True)
 
 
 def _data_option(options: EventOptions) -> list[str]:

@@ -16,6 +16,7 @@ from arbiter.cli.console import errors, print_json, results_console
 from arbiter.cli.local import LocalOptions, cancelled_by_sigterm, check_bots, run_tournament
 from arbiter.cli.progress import ProgressView
 from arbiter.cli.tables import crosstable_table, faults_table, standings_table
+from arbiter.deals import seatings_per_match
 from arbiter.errors import InfrastructureError
 from arbiter.store import Store, TournamentState
 from arbiter.tournament import TournamentReport, TournamentSpec, enter, new_id, plan_tournament, report
@@ -46,25 +47,25 @@ def open_store(data: Path) -> Store:
 
 def start_event(spec: TournamentSpec, options: EventOptions) -> None:
     """Check the entrants, write the plan and play it."""
-    with open_store(options.data) as store:
+    with open_store(options.data) as store, asyncio.Runner() as runner:
         entrants = enter(spec.entrants, options.data / "bots")
         local = options.local(spec)
-        asyncio.run(check_bots(entrants, local, spec.clock.start_up))
+        runner.run(check_bots(entrants, local, spec.clock.start_up))
         tournament_id = new_id(spec.name)
         tournament, matches = plan_tournament(tournament_id, spec, entrants, datetime.now(UTC))
-        store.create_tournament(tournament, entrants, matches, spec.rules.players)
-        _play(store, tournament_id, local, options)
+        store.create_tournament(tournament, entrants, matches, seatings_per_match(spec.rules))
+        _play(runner, store, tournament_id, local, options)
 
 
 def resume_event(prefix: str, options: EventOptions) -> None:
     """Go on with a tournament; a completed one is shown."""
-    with open_store(options.data) as store:
+    with open_store(options.data) as store, asyncio.Runner() as runner:
         tournament = store.find_tournament(prefix)
         if tournament.state is TournamentState.COMPLETED:
             show_report(report(store, tournament.id), options.json)
             return
         spec = TournamentSpec.from_dict(tournament.spec)
-        _play(store, tournament.id, options.local(spec), options)
+        _play(runner, store, tournament.id, options.local(spec), options)
 
 
 def show_report(found: TournamentReport, json: bool) -> None:
@@ -81,9 +82,12 @@ def show_report(found: TournamentReport, json: bool) -> None:
         console.print(faults)
 
 
-def _play(store: Store, tournament_id: str, local: LocalOptions, options: EventOptions) -> None:
+def _play(
+    runner: asyncio.Runner, store: Store, tournament_id: str, local: LocalOptions, options: EventOptions
+) -> None:
+    # One event loop for the whole command: gRPC's objects of two loops in one process get into each other's way.
     try:
-        state = asyncio.run(_until_end(store, tournament_id, local))
+        state = runner.run(_until_end(store, tournament_id, local))
     except (KeyboardInterrupt, asyncio.CancelledError):
         errors.print("\nInterrupted. Nothing that was recorded is lost; to go on:")
         errors.print(f"  {resume_command(tournament_id, options)}", style="bold", highlight=False, soft_wrap=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
-from arbiter.engine.cards import CARDS, PLANE, indexes_of
+from arbiter.engine.cards import CARDS, PLANE, PLANE_MASK, indexes_of
 from arbiter.engine.errors import EngineError, IllegalPlay
 from arbiter.engine.passing import check_pass, exchange, pass_target
 from arbiter.engine.rules import SUIT_MASKS, TWO_OF_CLUBS, Rules, legal_cards
@@ -83,6 +83,12 @@ class Hand:
         "turn",
     )
 
+    def __new__(cls, rules: Rules, *_: object, **__: object) -> Hand:
+        """A hand of the class that plays these rules, so that the play loop asks for no variant."""
+        if rules.cancellation:
+            return object.__new__(_CancellationHand)
+        return object.__new__(_TwoPackHand if rules.two_packs else Hand)
+
     def __init__(
         self,
         rules: Rules,
@@ -136,7 +142,7 @@ class Hand:
 
     def copy(self) -> Hand:
         """An independent hand in the same state."""
-        other = object.__new__(Hand)
+        other = object.__new__(type(self))
         for name in Hand.__slots__:
             setattr(other, name, getattr(self, name))
         other.hands = self.hands.copy()
@@ -173,13 +179,9 @@ class Hand:
         """
         if card < 0 or not self.legal >> card & 1:
             raise self.why_illegal(card)
-        bit = 1 << card
         rules = self.rules
         seat = self.turn
-        held = self.hands[seat]
-        if rules.two_packs and held >> PLANE & bit:
-            bit <<= PLANE
-        self.hands[seat] = held ^ bit
+        self.hands[seat] ^= 1 << card
         trick = self.trick
         trick.append(card)
         if rules.breakers >> card & 1:
@@ -192,7 +194,7 @@ class Hand:
         if following:
             self.legal = following
         else:
-            self.legal = legal_cards(rules, self.hands[seat], trick[0], not self.tricks, self.broken)
+            self.legal = self._legal_cards(trick[0])
 
     def why_illegal(self, card: int) -> IllegalPlay:
         """The error that says why ``turn`` may not play the card, which is not legal now."""
@@ -239,20 +241,22 @@ class Hand:
     def _start_play(self, leader: int) -> None:
         self.phase = Phase.PLAYING
         self.turn = self.leader = leader
-        self.legal = legal_cards(self.rules, self.hands[leader], None, not self.tricks, self.broken)
+        self.legal = self._legal_cards(None)
+
+    def _legal_cards(self, led: int | None) -> int:
+        """What ``turn`` may play on ``led``, or lead."""
+        return legal_cards(self.rules, self.hands[self.turn], led, not self.tricks, self.broken)
+
+    def _winning_position(self, last: bool) -> int | None:
+        """Position in the trick of the card that takes it; None when nobody does."""
+        return _winner(self.trick)
 
     def _finish_trick(self) -> None:
-        rules = self.rules
         trick = self.trick
         last = not any(self.hands)
-        if rules.cancellation:
-            position = _uncancelled_winner(trick)
-            if position is None and last:
-                position = 0
-        else:
-            position = _winner(trick)
+        position = self._winning_position(last)
         leader = self.leader
-        winner = None if position is None else (leader + position) % rules.seats
+        winner = None if position is None else (leader + position) % self.rules.seats
         self.tricks.append(Trick(leader, tuple(trick), winner, self._collect(trick, winner)))
         if winner is not None:
             self.leader = winner
@@ -261,7 +265,7 @@ class Hand:
             self._finish()
             return
         self.turn = self.leader
-        self.legal = legal_cards(rules, self.hands[self.turn], None, False, self.broken)
+        self.legal = self._legal_cards(None)
 
     def _collect(self, cards: Sequence[int], winner: int | None) -> int:
         """Count a trick for its winner, with all that waits for one; returns the points taken."""
@@ -281,6 +285,35 @@ class Hand:
         self.phase = Phase.DONE
         self.turn = -1
         self.legal = 0
+
+
+class _TwoPackHand(Hand):
+    """Hands of two planes: the second copy of a card is played before the first."""
+
+    __slots__ = ()
+
+    def play(self, card: int) -> None:
+        """See :meth:`Hand.play`."""
+        if 0 <= card < PLANE and self.legal >> card & 1:
+            held = self.hands[self.turn]
+            second = 1 << (card + PLANE)
+            if held & second:
+                # Playing flips the card's lower bit; flipped here too, it stays set, and the upper one goes.
+                self.hands[self.turn] = held ^ second ^ (1 << card)
+        super().play(card)
+
+    def _legal_cards(self, led: int | None) -> int:
+        return legal_cards(self.rules, self.hands[self.turn] & PLANE_MASK, led, not self.tricks, self.broken)
+
+
+class _CancellationHand(_TwoPackHand):
+    """Two copies of a card in one trick cancel each other."""
+
+    __slots__ = ()
+
+    def _winning_position(self, last: bool) -> int | None:
+        position = _uncancelled_winner(self.trick)
+        return 0 if position is None and last else position
 
 
 def _winner(trick: Sequence[int]) -> int:

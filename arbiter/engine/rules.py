@@ -110,13 +110,11 @@ def legal_cards(rules: Rules, hand: int, led: int | None, first_trick: bool, bro
     """What ``hand`` may play, as a mask of distinct cards (RULES.md, rules 3 to 5).
 
     Args:
-        hand: the seat's cards, one plane or two.
+        hand: the seat's distinct cards, one plane.
         led: index of the card that was led, or None when this seat leads.
         first_trick: whether this is the hand's first trick.
         broken: whether hearts are broken.
     """
-    if rules.two_packs:
-        hand &= (1 << 52) - 1
     if led is not None:
         following = hand & SUIT_MASKS[led]
         if following:

@@ -173,31 +173,33 @@ class _Sitting:
             if not answered and player.faults == faults:
                 self._nonsense(player, "sent a message that answers nothing that it is asked")
             player.stop_clock(answered)
+            if player.bank < 0:
+                raise self._timeout(player)
             if player.faults > self._plan.fault_limit:
                 self._put_out(player)
             self._open_more()
 
     def _timeout(self, player: Player) -> LinkLost:
-        clock, owed = self._plan.clock, f"with {len(player.open)} requests open"
+        clock, owed = self._plan.clock, f"requests open: {sum(number <= player.sent for number in player.open)}"
         by_bank = player.patience < clock.hard_stop
         player.stop_clock(0)
         if by_bank:
             bank = f"its bank of {clock.bank:g} s + {clock.increment:g} s for each of {player.answered} answers"
-            detail = f"used {player.used:.3f} s, which is all of {bank}, {owed}"
+            detail = f"used {player.used:.3f} s, which is all of {bank}; {owed}"
         else:
-            detail = f"silent for the hard stop of {clock.hard_stop:g} s {owed}; it had used {player.used:.3f} s in all"
+            detail = f"silent for the hard stop of {clock.hard_stop:g} s, used {player.used:.3f} s in all; {owed}"
         return LinkLost(FaultCode.TIMEOUT, detail)
 
     def _apply(self, player: Player, answers: bot_pb2.SitRequest) -> None:
         """Apply a bot's answers. Those to requests that are closed already are dropped; other nonsense is charged.
 
-        What one message can cost is bounded: a bot that sends more answers than it can owe has none applied, and after
-        the fault that puts a bot out the rest of its message is not looked at.
+        What one message can cost is bounded: a bot that sends far more answers than it can owe has none applied, and
+        after the fault that puts a bot out the rest of its message is not looked at.
         """
         count = self._rules.source.pass_count
         passes, plays, moons = answers.passes, answers.plays, answers.moons
         rows = len(passes.request_id) + len(plays.request_id) + len(moons.request_id)
-        if rows > self._open_tables:
+        if rows > 2 * self._open_tables:  # twice: a repeated answer is no more than refused
             self._nonsense(player, f"{rows} answers in a message, but {self._open_tables} can be due at the most")
             return
         if (

@@ -143,16 +143,16 @@ def _verify_hand(
 
 
 def _check_deal(rules: Rules, record: HandRecord, deal_seed: bytes | None, where: str) -> None:
-    if deal_seed is not None:
-        dealt = deal(rules, deal_seed, record.board, record.number)
-        if (dealt.hands, dealt.kitty) != (record.dealt, record.kitty):
-            raise ReplayError(f"{where}: the cards are not those that the deal seed gives")
     sizes = [len(cards_of(mask)) for mask in record.dealt]
     if sizes != [rules.hand_size] * rules.seats:
         raise ReplayError(f"{where}: hands of {sizes} cards, but {rules.seats} seats get {rules.hand_size} each")
     packed = sorted(card.index for mask in (*record.dealt, record.kitty) for card in cards_of(mask))
     if packed != sorted(rules.deck):
-        raise ReplayError(f"{where}: the cards dealt are not one pack")
+        raise ReplayError(f"{where}: the cards dealt are not the pack")
+    if deal_seed is not None:
+        dealt = deal(rules, deal_seed, record.board, record.number)
+        if (dealt.hands, dealt.kitty) != (record.dealt, record.kitty):
+            raise ReplayError(f"{where}: the cards are not those that the deal seed gives")
 
 
 def _replay_cards(hand: Hand, record: HandRecord, where: str) -> None:

@@ -1,10 +1,8 @@
 """The Celery application and its one task.
 
 Each worker process plays one sitting at a time in its main thread (pool ``solo``): nothing forks after gRPC has
-started, bots
-belong to a thread that lives as long as the process, and a killed worker takes its bots with it. More cores are used
-by more
-processes. See ``docs/decisions/worker-pool.md``.
+started, bots belong to a thread that lives as long as the process, and a killed worker takes its bots with it. More
+cores are used by more processes. See ``docs/decisions/worker-pool.md``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,14 @@ The construction is written out in ``docs/deals.md`` with test vectors; :mod:`ar
 """
 
 from arbiter.deals.deal import Deal, commitment, deal, dealer, derive_bot_seed, derive_deal_seed
-from arbiter.deals.seatings import cyclic_order, seating, seatings_per_match
+from arbiter.deals.seatings import (
+    cyclic_order,
+    order_count,
+    partners_sit_opposite,
+    seating,
+    seatings_per_match,
+    sides_per_match,
+)
 
 __all__ = [
     "Deal",
@@ -14,6 +21,9 @@ __all__ = [
     "dealer",
     "derive_bot_seed",
     "derive_deal_seed",
+    "order_count",
+    "partners_sit_opposite",
     "seating",
     "seatings_per_match",
+    "sides_per_match",
 ]

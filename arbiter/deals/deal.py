@@ -56,8 +56,7 @@ def deal(rules: Rules, deal_seed: bytes, board: int, hand_number: int = 1) -> De
 
     The pack in index order is shuffled by Fisher-Yates from the last place down, each place drawing by rejection from
     bytes of the board's own HMAC stream. Cards are then dealt one by one, beginning with seat 0; what does not
-    divide is the
-    kitty. Who plays, who deals and what was played before change nothing.
+    divide is the kitty. Who plays, who deals and what was played before change nothing.
     """
     pack = list(rules.deck)
     stream = _stream(deal_seed, board, hand_number)

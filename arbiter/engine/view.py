@@ -1,8 +1,8 @@
 """What one seat may see, built in this one place for the wire, the tests and bots that run in-process.
 
 Every field is the seat's own cards or public. Nothing else of a :class:`Hand` may reach a bot, so whoever sends
-something to
-a seat takes it from here (or from a finished :class:`~arbiter.engine.hand.Trick`, which is public in every part).
+something to a seat takes it from here (or from a finished :class:`~arbiter.engine.hand.Trick`, which is public in
+every part).
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Each bot works on one batch at a time. What becomes due to it meanwhile gathers in its outbox and goes out as the next
 batch once it has answered; so batches grow by themselves to what the bots can take, and a slow bot holds up the
-tables at
-which it sits and no others.
+tables at which it sits and no others.
 """
 
 from __future__ import annotations

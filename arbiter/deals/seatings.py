@@ -11,7 +11,7 @@ Without sides every place is a side of its own.
 
 from __future__ import annotations
 
-from math import factorial, gcd, lcm
+from math import factorial, gcd, lcm, prod
 
 from arbiter.engine import RuleSet
 
@@ -43,7 +43,7 @@ def order_count(players: int, sides: int) -> int:
     count rotations once. Without sides of more than one place this is (n - 1)!.
     """
     partners = players // sides
-    return factorial(sides - 1) * factorial(partners - 1) * factorial(partners) ** (sides - 1)
+    return factorial(sides - 1) * factorial(partners - 1) * prod([factorial(partners)] * (sides - 1))
 
 
 def cyclic_order(players: int, sides: int, number: int) -> tuple[int, ...]:

@@ -9,11 +9,11 @@ from datetime import datetime
 from pathlib import Path
 
 from arbiter.cage import load_manifest, take_snapshot
-from arbiter.deals import commitment, derive_deal_seed
+from arbiter.deals import commitment, derive_deal_seed, sides_per_match
 from arbiter.deals.deal import SEED_BYTES
 from arbiter.schedule import round_robin
 from arbiter.store import Entrant, Match, Tournament, TournamentState
-from arbiter.tournament.spec import EntrantSpec, SpecError, TournamentSpec
+from arbiter.tournament.spec import EntrantSpec, Side, SpecError, TournamentSpec
 
 
 def new_id(name: str) -> str:
@@ -51,11 +51,16 @@ def plan_tournament(
     The tournament's seed is the file's, else 32 bytes drawn from the operating system.
     """
     seed = spec.deal_seed or secrets.token_bytes(SEED_BYTES)
-    groups = round_robin(len(entrants), spec.rules.players, meetings=spec.meetings)
+    sides = spec.sides or tuple(Side(entrant.name, (entrant.index,)) for entrant in entrants)
+    groups = round_robin(len(sides), sides_per_match(spec.rules), meetings=spec.meetings)
     matches: list[Match] = []
     for index, group in enumerate(groups):
         deal_seed = derive_deal_seed(seed, index)
-        matches.append(Match(index, tuple(group), deal_seed, commitment(deal_seed), spec.boards))
+        # Place p belongs to side p mod t of the match's t sides: partners sit opposite (see arbiter.deals.seatings).
+        places = tuple(
+            sides[group[place % len(group)]].entrants[place // len(group)] for place in range(spec.rules.players)
+        )
+        matches.append(Match(index, places, deal_seed, commitment(deal_seed), spec.boards))
     tournament = Tournament(
         id=tournament_id,
         name=spec.name,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +12,12 @@ from arbiter.engine.ruleset import Winner
 from arbiter.rating import BoardScore, Pairing, Standing, crosstable, standings
 from arbiter.rating.skill import Rating, ratings
 from arbiter.store import Progress, Store, Tournament
-from arbiter.tournament.spec import TournamentSpec
+from arbiter.tournament.spec import Side, TournamentSpec
 
 
 @dataclass(frozen=True, slots=True)
 class EntrantRow:
-    """One line of the standings."""
+    """One line of the standings: an entrant, or a side where sides play."""
 
     name: str
     standing: Standing
@@ -35,9 +36,9 @@ class TournamentReport:
     rows: tuple[EntrantRow, ...]
     """Best first."""
     pairings: dict[tuple[int, int], Pairing]
-    """By (entrant, opponent)."""
+    """By (side, opponent)."""
     names: tuple[str, ...]
-    """By entrant's index."""
+    """By number of the side; without sides, by entrant's index."""
 
     @property
     def lowest_wins(self) -> bool:
@@ -90,19 +91,19 @@ def report(store: Store, tournament_id: str) -> TournamentReport:
     """Read a tournament's results as they stand."""
     tournament = store.tournament(tournament_id)
     spec = TournamentSpec.from_dict(tournament.spec)
-    names = tuple(entrant.name for entrant in store.entrants(tournament_id))
-    evidence = board_scores(store, tournament_id)
+    sides = spec.sides or tuple(Side(entrant.name, (entrant.index,)) for entrant in store.entrants(tournament_id))
+    names = tuple(side.name for side in sides)
+    evidence = board_scores(store, tournament_id, sides)
     lowest = lowest_wins(spec.rules)
     rated = {rating.entrant: rating for rating in ratings(len(names), evidence, lowest_wins=lowest)}
-    faults = store.fault_counts(tournament_id)
+    counts = store.fault_counts(tournament_id)
+    faults = [sum((Counter(counts.get(entrant, {})) for entrant in side.entrants), Counter()) for side in sides]
     return TournamentReport(
         tournament=tournament,
         spec=spec,
         progress=store.progress(tournament_id),
         rows=tuple(
-            EntrantRow(
-                names[standing.entrant], standing, rated[standing.entrant], dict(faults.get(standing.entrant, {}))
-            )
+            EntrantRow(names[standing.entrant], standing, rated[standing.entrant], dict(faults[standing.entrant]))
             for standing in standings(len(names), evidence, lowest_wins=lowest)
         ),
         pairings=crosstable(len(names), evidence, lowest_wins=lowest),
@@ -115,24 +116,20 @@ def lowest_wins(rules: RuleSet) -> bool:
     return (rules.winner is Winner.LOWEST) == (rules.sign == 1)
 
 
-def board_scores(store: Store, tournament_id: str) -> list[BoardScore]:
-    """The evidence: each board of each complete match with all its seatings."""
-    matches = store.matches(tournament_id)
+def board_scores(store: Store, tournament_id: str, sides: Sequence[Side]) -> list[BoardScore]:
+    """The evidence: each board of each complete match with all its seatings, by side.
+
+    A side's points are those of all its partners, its hands are counted once.
+    """
+    side_of = {entrant: number for number, side in enumerate(sides) for entrant in side.entrants}
     points: dict[tuple[int, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
     hands: dict[tuple[int, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for match, _, result in store.seat_results(tournament_id, complete_only=True):
-        points[match, result.board][result.entrant] += result.points
-        hands[match, result.board][result.entrant] += result.hands
-    evidence = []
-    for (match, board), scores in points.items():
-        entrants = matches[match].entrants
-        evidence.append(
-            BoardScore(
-                match,
-                board,
-                entrants,
-                hands[match, board][entrants[0]],
-                tuple(scores[entrant] for entrant in entrants),
-            )
-        )
-    return evidence
+        side = side_of[result.entrant]
+        points[match, result.board][side] += result.points
+        if result.entrant == sides[side].entrants[0]:
+            hands[match, result.board][side] += result.hands
+    return [
+        BoardScore(match, board, tuple(scores), next(iter(hands[match, board].values())), tuple(scores.values()))
+        for (match, board), scores in points.items()
+    ]

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from arbiter.engine import EngineError, RuleSet, rule_set
+from arbiter.deals import partners_sit_opposite
+from arbiter.engine import EngineError, Moon, RuleSet, rule_set
 from arbiter.errors import UsageError
 from arbiter.match import Clock, MatchFormat
 
@@ -21,6 +22,9 @@ DEFAULT_RULES = "black_lady"
 
 class SpecError(UsageError):
     """A tournament file that can't be used; says where and what would be right."""
+
+
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.@-]{0,39}$"
 
 
 class _Table(BaseModel):
@@ -49,7 +53,8 @@ class _Clock(_Table):
 
 class _Entrant(_Table):
     bot: str = Field(min_length=1)
-    name: str | None = Field(None, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]{0,39}$")
+    name: str | None = Field(None, pattern=_NAME)
+    side: str | None = Field(None, pattern=_NAME)
 
 
 class _File(_Table):
@@ -72,6 +77,17 @@ class EntrantSpec:
     """The bot's folder."""
     name: str | None
     """A name in place of the bot's own."""
+    side: str | None = None
+    """The side it plays for, where the rule set has teams."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Entrants that play together, partners for the whole tournament."""
+
+    name: str
+    entrants: tuple[int, ...]
+    """Their indexes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +111,8 @@ class TournamentSpec:
     deal_seed: bytes | None
     """The tournament's seed, 32 bytes, where the file gives one."""
     entrants: tuple[EntrantSpec, ...]
+    sides: tuple[Side, ...] | None = None
+    """Who plays together; None where every entrant plays for itself."""
 
     def to_dict(self) -> dict[str, object]:
         """Plain data for the store: all but the seed and the entrants, which have places of their own there."""
@@ -117,6 +135,7 @@ class TournamentSpec:
             },
             "meetings": self.meetings,
             "workers": self.workers,
+            "sides": None if self.sides is None else [[side.name, list(side.entrants)] for side in self.sides],
         }
 
     @classmethod
@@ -136,6 +155,7 @@ class TournamentSpec:
             workers=data["workers"],
             deal_seed=None,
             entrants=(),
+            sides=None if data["sides"] is None else tuple(Side(name, tuple(held)) for name, held in data["sides"]),
         )
 
 
@@ -166,8 +186,10 @@ def parse_spec(data: Mapping[str, Any], base: Path) -> TournamentSpec:
     except ValidationError as error:
         raise SpecError(_first_error(error)) from None
     rules_name, rules = _rules(file.rules)
-    if rules.teams is not None:
-        raise SpecError("rules.teams: tournaments of fixed sides are not to be had yet; take a rule set without teams")
+    if file.match.format == "hands" and rules.moon is Moon.MIXED:
+        raise SpecError("rules.moon: is mixed, which needs the running totals of a game; write match.format = 'game'")
+    if not partners_sit_opposite(rules):
+        raise SpecError(f"rules.teams: are {rules.teams}; partners have to sit opposite, such as [[0, 2], [1, 3]]")
     if len(file.entrants) < rules.players:
         raise SpecError(f"entrants: {len(file.entrants)} given, but a table of {rules_name} seats {rules.players}")
     return TournamentSpec(
@@ -182,8 +204,29 @@ def parse_spec(data: Mapping[str, Any], base: Path) -> TournamentSpec:
         meetings=file.meetings,
         workers=file.workers,
         deal_seed=bytes.fromhex(file.deal_seed) if file.deal_seed else None,
-        entrants=tuple(EntrantSpec(base / entrant.bot, entrant.name) for entrant in file.entrants),
+        entrants=tuple(EntrantSpec(base / entrant.bot, entrant.name, entrant.side) for entrant in file.entrants),
+        sides=_sides(file.entrants, rules),
     )
+
+
+def _sides(entrants: Sequence[_Entrant], rules: RuleSet) -> tuple[Side, ...] | None:
+    """The sides that entrants name, in order of their first entrant; None where the rule set has no teams."""
+    named: dict[str, list[int]] = {}
+    for index, entrant in enumerate(entrants):
+        if (entrant.side is None) != (rules.teams is None):
+            wrong = (
+                "is missing, but the rule set has teams" if rules.teams else "is given, but the rule set has no teams"
+            )
+            raise SpecError(f"entrants.{index + 1}.side: {wrong}")
+        if entrant.side is not None:
+            named.setdefault(entrant.side, []).append(index)
+    if rules.teams is None:
+        return None
+    partners = rules.players // len(rules.teams)
+    for name, members in named.items():
+        if len(members) != partners:
+            raise SpecError(f"entrants: side {name!r} has {len(members)} entrants; a side has {partners}")
+    return tuple(Side(name, tuple(members)) for name, members in named.items())
 
 
 def _rules(table: Mapping[str, Any]) -> tuple[str, RuleSet]:

@@ -121,7 +121,12 @@ def test_a_stored_spec_comes_back_equal(tmp_path: Path) -> None:
         ),
         (f'name = "cup"\n[rules]\nmoom = "new"\n{BOTS}', "'moom': is no parameter; did you mean 'moon'?"),
         (f'name = "cup"\n[rules]\nmoon = "blue"\n{BOTS}', "'moon': is 'blue'; allowed: none, old"),
-        (f'name = "cup"\n[rules]\nname = "partnership"\n{BOTS}', "rules.teams"),
+        (
+            f'name = "cup"\n[rules]\nname = "partnership"\n{BOTS}',
+            "entrants.1.side: is missing, but the rule set has teams",
+        ),
+        (f'name = "cup"\n{BOTS}side = "red"\n', "entrants.4.side: is given, but the rule set has no teams"),
+        (f'name = "cup"\n[rules]\nname = "black_lady_mixed_moon"\n{BOTS}', "rules.moon: is mixed, which needs"),
         (f'name = "cup"\n[rules]\nname = "cancellation"\n{BOTS}', "4 given, but a table of cancellation seats 6"),
         (f'name = "cup"\n{BOTS}nam = "x"\n', "entrants.4.nam: unknown key; did you mean 'name'?"),
         (f'name = "cup"\n{BOTS}[[entrants]]\nname = "x"\n', "entrants.5.bot: is missing"),

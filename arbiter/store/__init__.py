@@ -29,11 +29,12 @@ from arbiter.store.records import (
     Tournament,
     TournamentState,
 )
-from arbiter.store.store import MAX_ATTEMPTS, Store
+from arbiter.store.store import MAX_ATTEMPTS, MAX_LOST, Store
 
 __all__ = [
     "FINISHED",
     "MAX_ATTEMPTS",
+    "MAX_LOST",
     "TRANSITIONS",
     "Alarm",
     "Attempt",

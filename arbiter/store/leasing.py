@@ -72,6 +72,7 @@ def lease(session: Session, key: SittingKey, worker: str, now: datetime, duratio
         # lease expires (https://github.com/official-stockfish/fishtest/issues/1979).
         holder.outcome = AttemptOutcome.LOST
         holder.note = "its worker asked for the sitting anew"
+        sitting.lost += 1
     sitting.state = SittingState.LEASED
     sitting.attempts += 1
     session.add(
@@ -97,14 +98,23 @@ def renew(session: Session, key: SittingKey, attempt: int, now: datetime, durati
     return True
 
 
-def expire(session: Session, tournament: str, now: datetime) -> list[SittingKey]:
-    """Take back all leases that end at or before `now`; the sittings in schedule order."""
+def expire(session: Session, tournament: str, now: datetime, max_lost: int | None) -> list[SittingKey]:
+    """Take back all leases that end at or before `now`; the sittings in schedule order.
+
+    A sitting that has lost `max_lost` leases fails, for it may be what ends its workers. With None nothing is counted.
+    """
     plans.get(session, tournament)
     due = session.execute(_held(tournament).where(AttemptRow.expires_at <= now).with_for_update()).all()
     for sitting, attempt in due:
         sitting.state = SittingState.PLANNED
         attempt.outcome = AttemptOutcome.LOST
         attempt.note = "its lease expired"
+        if max_lost is None:
+            continue
+        sitting.lost += 1
+        if sitting.lost >= max_lost:
+            sitting.state = SittingState.FAILED
+            attempt.note = f"its lease expired, the last of {sitting.lost} that were lost: does it end its workers?"
     return [_key(sitting) for sitting, _ in due]
 
 
@@ -127,12 +137,13 @@ def release(session: Session, key: SittingKey, attempt: int, note: str, max_atte
 
 
 def retry_failed(session: Session, tournament: str) -> list[SittingKey]:
-    """Plan all failed sittings anew, their infrastructure failures forgotten; the sittings in schedule order."""
+    """Plan all failed sittings anew, what they failed by forgotten; the sittings in schedule order."""
     plans.get(session, tournament)
     failed = session.scalars(_of(tournament, SittingState.FAILED).with_for_update()).all()
     for sitting in failed:
         sitting.state = SittingState.PLANNED
         sitting.infrastructure = 0
+        sitting.lost = 0
     return [_key(sitting) for sitting in failed]
 
 

@@ -73,6 +73,7 @@ def create(
                 "state": SittingState.PLANNED,
                 "attempts": 0,
                 "infrastructure": 0,
+                "lost": 0,
             }
             for m in matches
             for number in range(sittings_per_match)

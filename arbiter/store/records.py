@@ -144,7 +144,7 @@ class SittingState(StrEnum):
     PLANNED = "planned"  #: waiting for a worker
     LEASED = "leased"  #: a worker holds it until its lease expires
     RECORDED = "recorded"  #: its result stands; final
-    FAILED = "failed"  #: given back for infrastructure failures too often; the host must look
+    FAILED = "failed"  #: given back or lost too often; the host must look
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,9 @@ from arbiter.store.records import (
 MAX_ATTEMPTS = 3
 """How often a sitting may be given back for infrastructure failures before the host has to look."""
 
+MAX_LOST = 5
+"""How often a sitting may lose its lease before the host has to look: something in it may end its workers."""
+
 
 class Store:
     """The plan and the results of all tournaments.
@@ -145,11 +148,15 @@ class Store:
         with self._database.write() as session:
             return leasing.renew(session, key, attempt, now, duration)
 
-    def expire_leases(self, tournament: str, now: datetime) -> list[SittingKey]:
-        """Take back the leases that end at or before `now`: their sittings, in schedule order, are planned again."""
+    def expire_leases(self, tournament: str, now: datetime, *, max_lost: int | None = None) -> list[SittingKey]:
+        """Take back the leases that end at or before `now`; returns their sittings in schedule order.
+
+        They are planned again, or failed when this was the lease number `max_lost` that a sitting lost. With None it
+        is not held against a sitting: its worker is known to have been ended by the host.
+        """
         _check_aware(now)
         with self._database.write() as session:
-            return leasing.expire(session, tournament, now)
+            return leasing.expire(session, tournament, now, max_lost)
 
     def release(self, key: SittingKey, attempt: int, note: str, *, max_attempts: int = MAX_ATTEMPTS) -> SittingState:
         """Give a sitting back for an infrastructure failure, `note` being what failed; returns the sitting's state.

@@ -156,6 +156,8 @@ class SittingRow(Table):
     attempts: Mapped[int]
     infrastructure: Mapped[int]
     """Attempts given back for infrastructure failures since the plan was made or the host last looked."""
+    lost: Mapped[int] = mapped_column(server_default="0")
+    """Attempts whose lease ended without a word from their worker, counted since the same moment."""
 
 
 class AttemptRow(Table):

@@ -140,6 +140,34 @@ def test_leases_of_a_tournament_that_stopped_expire_too(store: Store) -> None:
     assert store.expire_leases("demo-1a2b", after(30)) == [KEY]
 
 
+def test_a_sitting_that_loses_lease_after_lease_fails_until_the_host_has_looked(store: Store) -> None:
+    create(store)
+    for turn in (0, 100):
+        for _ in range(2):
+            leased(store, KEY, seconds=turn)
+            assert store.expire_leases("demo-1a2b", after(turn + 50), max_lost=3) == [KEY]
+            assert KEY in store.planned("demo-1a2b")
+        leased(store, KEY, seconds=turn)
+        assert store.expire_leases("demo-1a2b", after(turn + 50), max_lost=3) == [KEY]
+        assert store.failed("demo-1a2b") == [KEY]
+        assert "the last of 3 that were lost" in store.attempts(KEY)[-1].note
+        assert store.retry_failed("demo-1a2b") == [KEY]
+
+
+def test_a_worker_that_lost_its_task_counts_and_one_that_the_host_ended_does_not(store: Store) -> None:
+    create(store)
+    for _ in range(4):
+        leased(store, KEY)
+        store.expire_leases("demo-1a2b", after(50))
+    leased(store, KEY, "w1")
+    leased(store, KEY, "w1")
+    store.expire_leases("demo-1a2b", after(50), max_lost=3)
+    assert store.failed("demo-1a2b") == []
+    leased(store, KEY, "w1")
+    store.expire_leases("demo-1a2b", after(50), max_lost=3)
+    assert store.failed("demo-1a2b") == [KEY]
+
+
 def test_a_sitting_given_back_is_planned_again_until_it_failed_three_times(store: Store) -> None:
     create(store)
     for number in (1, 2):

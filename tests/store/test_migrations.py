@@ -12,10 +12,10 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import MetaData, inspect
 
-from arbiter.store import Store, schema
+from arbiter.store import Lease, Store, schema
 from arbiter.store.database import Database
 from arbiter.store.tables import Table
-from tests.store.support import create
+from tests.store.support import START, TERM, after, create
 
 
 @pytest.fixture
@@ -52,6 +52,20 @@ def test_down_to_nothing_and_up_again(path: Path, opened: Database) -> None:
     with Store.open(path) as store:
         create(store, "again")
         assert store.tournament("again").id == "again"
+
+
+def test_a_plan_of_the_first_schema_is_kept(path: Path) -> None:
+    with Store.open(path) as store:
+        create(store, "old")
+    database = Database(path)
+    with database.connection(writes=True) as connection:
+        command.downgrade(schema.alembic_config(connection), "0001")
+    database.close()
+    with Store.open(path) as store:
+        (key, *_) = store.planned("old")
+        assert isinstance(store.lease(key, "w1", START, TERM), Lease)
+        store.expire_leases("old", after(1000), max_lost=1)
+        assert store.failed("old") == [key]
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(path: Path, opened: Database) -> None:

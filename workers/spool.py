@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from google.protobuf.message import DecodeError
+
 from arbiter.api.worker.v1 import worker_pb2 as pb
+
+log = logging.getLogger(__name__)
 
 
 class Spool:
@@ -31,13 +37,20 @@ class Spool:
     def waiting(self) -> Iterator[tuple[Path, pb.ReportSittingRequest]]:
         """The reports that are kept, oldest first. One that another worker sends at the same time may come too: reports
         may be repeated."""
-        paths = sorted(self._folder.glob("*.report"), key=lambda path: path.stat().st_mtime_ns)
-        for path in paths:
+        found: list[tuple[int, Path]] = []
+        for path in self._folder.glob("*.report"):
+            with suppress(FileNotFoundError):  # another worker has just sent it
+                found.append((path.stat().st_mtime_ns, path))
+        for _, path in sorted(found):
             try:
-                data = path.read_bytes()
+                report = pb.ReportSittingRequest.FromString(path.read_bytes())
             except FileNotFoundError:
                 continue
-            yield path, pb.ReportSittingRequest.FromString(data)
+            except DecodeError:
+                log.error("%s: damaged on the disk; it is put aside", path)
+                path.rename(path.with_suffix(".damaged"))
+                continue
+            yield path, report
 
     def remove(self, path: Path) -> None:
         """Forget a report that was acknowledged."""

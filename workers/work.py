@@ -30,8 +30,13 @@ log = logging.getLogger(__name__)
 REPORT_PATIENCE: Final = 30.0
 """Seconds for which a report is tried again before the worker goes on; it stays in the spool and is sent later."""
 
+CALL_PATIENCE: Final = 10.0
+"""Seconds for which the answer to a short call is waited for."""
+
 RELEASE_PAUSE: Final = 1.0
 """Seconds of rest after giving a sitting back, so that a broken machine does not burn through the whole plan."""
+
+_AWAY: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 
 class Worker:
@@ -47,22 +52,37 @@ class Worker:
 
     async def work(self, sitting: str) -> None:
         """Play one sitting, from lease to report. Returns also when there is nothing to do or it could not be done."""
+        if self._stopping:
+            return
+        self._current = asyncio.ensure_future(self._work(sitting))
+        try:
+            await self._current
+        except asyncio.CancelledError:
+            log.warning("sitting %s: stopped", sitting)
+        finally:
+            self._current = None
+
+    async def _work(self, sitting: str) -> None:
         stub = self._connect()
         await self._send_spooled(stub)
+        request = pb.LeaseSittingRequest(sitting=sitting, worker=self._settings.name)
         try:
-            lease = await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=sitting, worker=self._settings.name))
+            lease = await stub.LeaseSitting(request, timeout=CALL_PATIENCE)
         except grpc.aio.AioRpcError as error:
             log.info("sitting %s: not leased: %s: %s", sitting, error.code().name, error.details())
             return
         progress = Progress()
-        self._current = asyncio.ensure_future(self._play_and_report(stub, sitting, lease, progress))
-        heartbeat = asyncio.ensure_future(self._keep_lease(stub, sitting, lease, progress, self._current))
+        playing = asyncio.ensure_future(self._play(lease.plan, progress))
+        heartbeat = asyncio.ensure_future(self._keep_lease(stub, sitting, lease, progress, playing))
+        started = time.monotonic()
         try:
-            await self._current
-        except asyncio.CancelledError:
-            log.warning("sitting %s, attempt %d: stopped", sitting, lease.attempt)
+            # Until the report is through: a sitting that is being reported need not be played again.
+            record = await self._outcome(stub, sitting, lease, playing)
+            if record is not None:
+                report = _report(sitting, lease.attempt, record, time.monotonic() - started)
+                self._spool.put(sitting, lease.attempt, report)
+                await self._send_spooled(stub)
         finally:
-            self._current = None
             heartbeat.cancel()
 
     def stop(self) -> None:
@@ -82,26 +102,30 @@ class Worker:
             self._stub = worker_pb2_grpc.WorkerServiceStub(channel)
         return self._stub
 
-    async def _play_and_report(
+    async def _outcome(
         self,
         stub: worker_pb2_grpc.WorkerServiceAsyncStub,
         sitting: str,
         lease: pb.LeaseSittingResponse,
-        progress: Progress,
-    ) -> None:
-        started = time.monotonic()
+        playing: asyncio.Task[SittingRecord],
+    ) -> SittingRecord | None:
+        """What came of a sitting; None when its lease was lost, or when it could not be played and was given back."""
         try:
-            record = await self._play(lease.plan, progress)
-        except ArbiterError as error:
+            await asyncio.wait({playing})
+            return None if playing.cancelled() else playing.result()
+        except (ArbiterError, OSError) as error:
             log.error("sitting %s, attempt %d: given back: %s", sitting, lease.attempt, error)
-            await stub.ReleaseSitting(
-                pb.ReleaseSittingRequest(sitting=sitting, attempt=lease.attempt, reason=str(error))
-            )
+            request = pb.ReleaseSittingRequest(sitting=sitting, attempt=lease.attempt, reason=str(error))
+            try:
+                await stub.ReleaseSitting(request, timeout=CALL_PATIENCE)
+            except grpc.aio.AioRpcError as failure:
+                log.warning("sitting %s: not given back, its lease will expire: %s", sitting, failure.code().name)
             await asyncio.sleep(RELEASE_PAUSE)
-            return
-        report = _report(sitting, lease.attempt, record, time.monotonic() - started)
-        self._spool.put(sitting, lease.attempt, report)
-        await self._send_spooled(stub)
+            return None
+        finally:
+            # When this worker is stopped: the bots end before anything else happens.
+            playing.cancel()
+            await asyncio.wait({playing})
 
     async def _play(self, plan_message: pb.SittingPlan, progress: Progress) -> SittingRecord:
         plan = plan_from_message(plan_message)
@@ -122,9 +146,9 @@ class Worker:
         sitting: str,
         lease: pb.LeaseSittingResponse,
         progress: Progress,
-        playing: asyncio.Task[None],
+        playing: asyncio.Task[SittingRecord],
     ) -> None:
-        """Renew the lease several times within its length; end the sitting when it is held no more."""
+        """Renew the lease several times within its length; end the play when it is held no more."""
         pause = lease.duration.ToNanoseconds() / 1e9 / 5
         while True:
             await asyncio.sleep(pause)
@@ -136,8 +160,8 @@ class Worker:
                 log.warning("sitting %s: lease not renewed: %s", sitting, error.code().name)
                 continue
             if not renewed.held:
-                log.warning("sitting %s, attempt %d: the lease is gone; the sitting is dropped", sitting, lease.attempt)
-                playing.cancel()
+                if playing.cancel():
+                    log.warning("sitting %s, attempt %d: the lease is gone; it is dropped", sitting, lease.attempt)
                 return
 
     async def _send_spooled(self, stub: worker_pb2_grpc.WorkerServiceAsyncStub) -> None:
@@ -148,13 +172,19 @@ class Worker:
         for path, report in self._spool.waiting():
             while True:
                 try:
-                    answer = await stub.ReportSitting(report)
+                    answer = await stub.ReportSitting(report, timeout=REPORT_PATIENCE)
                 except grpc.aio.AioRpcError as error:
                     if error.code() is grpc.StatusCode.INVALID_ARGUMENT:
                         log.error("sitting %s: the report was refused: %s", report.sitting, error.details())
                         self._spool.remove(path)
                         break
-                    if self._stopping or time.monotonic() + pause > deadline:
+                    if error.code() not in _AWAY:
+                        # It is kept for another time, and does not stand in the way of the others.
+                        log.error(
+                            "sitting %s: not reported: %s: %s", report.sitting, error.code().name, error.details()
+                        )
+                        break
+                    if time.monotonic() + pause > deadline:
                         log.warning("sitting %s: not reported yet: %s", report.sitting, error.code().name)
                         return
                     await asyncio.sleep(pause * random.uniform(0.5, 1.5))

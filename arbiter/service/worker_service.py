@@ -10,7 +10,7 @@ import grpc
 
 from arbiter.api.worker.v1 import worker_pb2 as pb
 from arbiter.api.worker.v1 import worker_pb2_grpc
-from arbiter.errors import ArbiterError
+from arbiter.errors import ArbiterError, InfrastructureError
 from arbiter.match import plan_to_message
 from arbiter.store import BotLog, LeaseRefusal, Recorded
 from arbiter.tournament import Desk, Grant
@@ -46,7 +46,7 @@ class WorkerServicer(worker_pb2_grpc.WorkerServiceServicer):
         try:
             grant = await asyncio.to_thread(self._desk.lease, request.sitting, request.worker)
         except ArbiterError as error:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            await context.abort(_status(error), str(error))
         if not isinstance(grant, Grant):
             await context.abort(_REFUSALS[grant], f"sitting {request.sitting}: {grant}")
         response = pb.LeaseSittingResponse(attempt=grant.lease.attempt, plan=plan_to_message(grant.plan))
@@ -64,7 +64,7 @@ class WorkerServicer(worker_pb2_grpc.WorkerServiceServicer):
         try:
             held = await asyncio.to_thread(self._desk.renew, request.sitting, request.attempt, request.hands)
         except ArbiterError as error:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            await context.abort(_status(error), str(error))
         return pb.RenewLeaseResponse(held=held)
 
     async def ReportSitting(
@@ -80,7 +80,7 @@ class WorkerServicer(worker_pb2_grpc.WorkerServiceServicer):
                 self._desk.report, request.sitting, request.attempt, request.replay, logs, seconds
             )
         except ArbiterError as error:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            await context.abort(_status(error), str(error))
         return pb.ReportSittingResponse(outcome=_OUTCOMES[outcome])
 
     async def ReleaseSitting(
@@ -92,8 +92,13 @@ class WorkerServicer(worker_pb2_grpc.WorkerServiceServicer):
         try:
             await asyncio.to_thread(self._desk.release, request.sitting, request.attempt, request.reason)
         except ArbiterError as error:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            await context.abort(_status(error), str(error))
         return pb.ReleaseSittingResponse()
+
+
+def _status(error: ArbiterError) -> grpc.StatusCode:
+    """A worker may drop what was refused, and must try again where the fault is on this side."""
+    return grpc.StatusCode.UNAVAILABLE if isinstance(error, InfrastructureError) else grpc.StatusCode.INVALID_ARGUMENT
 
 
 class TokenInterceptor(grpc.aio.ServerInterceptor):

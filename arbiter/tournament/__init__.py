@@ -2,8 +2,7 @@
 
 :mod:`~arbiter.tournament.spec` is the tournament file, :mod:`~arbiter.tournament.planning` turns it into matches,
 :mod:`~arbiter.tournament.desk` is what workers deal with, :mod:`~arbiter.tournament.coordinator` keeps work flowing,
-and
-:mod:`~arbiter.tournament.report` reads the results.
+and :mod:`~arbiter.tournament.report` reads the results.
 """
 
 from arbiter.tournament.coordinator import Coordinator, Sender

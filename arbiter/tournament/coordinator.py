@@ -3,8 +3,7 @@
 The database is the truth. The queue only carries hints, so that losing all of it, or any worker, costs time and
 nothing else:
 a lease that is not renewed expires and its sitting is sent again; a sitting that was sent but is neither in the
-queue nor
-leased is sent again too. A task too many is refused by the desk.
+queue nor leased is sent again too. A task too many is refused by the desk.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
-from arbiter.store import SittingKey, Store, TournamentState
+from arbiter.store import MAX_LOST, SittingKey, Store, TournamentState
 from arbiter.tournament.desk import Desk
 from arbiter.tournament.dispatch import QueueUnreachable
 
@@ -102,10 +101,10 @@ class Coordinator:
     def _settle(self) -> TournamentState:
         """Take back what expired, and end the tournament when nothing is left to play."""
         now = datetime.now(UTC)
-        for key in self._store.expire_leases(self._tournament, now):
-            log.warning("sitting %s: its lease expired; it is played again", key)
+        for key in self._store.expire_leases(self._tournament, now, max_lost=MAX_LOST):
+            log.warning("sitting %s: its lease expired", key)
             self._sent.pop(key, None)
-            self._desk.live.pop(key, None)
+            self._desk.forget(key)
         state = self._store.tournament(self._tournament).state
         if state is not TournamentState.RUNNING:
             return state
@@ -132,6 +131,6 @@ class Coordinator:
     def _failure(self) -> str:
         """Why the tournament can't go on, in one line: the first failed sitting and its last attempt's note."""
         failed = self._store.failed(self._tournament)
-        attempts = self._store.attempts(failed[0])
-        note = attempts[-1].note if attempts else "no attempt"
-        return f"{len(failed)} sittings could not be played; {failed[0]}: {note}"
+        note = self._store.attempts(failed[0])[-1].note
+        count = "1 sitting" if len(failed) == 1 else f"{len(failed)} sittings"
+        return f"{count} could not be played; {failed[0]}: {note}"

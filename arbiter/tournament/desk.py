@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from arbiter.deals import derive_bot_seed
+from arbiter.deals import derive_bot_seed, seatings_per_match
 from arbiter.errors import UsageError
+from arbiter.match import Fault as PlayedFault
 from arbiter.match import Replay, ReplayError, SeatedBot, SittingPlan, read_replay, verify_replay
 from arbiter.store import (
     BotLog,
@@ -26,6 +28,7 @@ from arbiter.store import (
     SittingState,
     Store,
     Tournament,
+    UnknownSitting,
 )
 from arbiter.tournament.spec import TournamentSpec
 
@@ -59,6 +62,12 @@ class _Known:
     entrants: list[Entrant]
     matches: list[Match]
 
+    def match(self, key: SittingKey) -> Match:
+        """The match that a sitting belongs to; raises :class:`UnknownSitting`."""
+        if key.match >= len(self.matches) or key.sitting >= seatings_per_match(self.spec.rules):
+            raise UnknownSitting(f"there is no sitting {key}; take keys from the plan")
+        return self.matches[key.match]
+
 
 class Desk:
     """All that a worker may ask for. Methods may be called from several threads.
@@ -76,8 +85,9 @@ class Desk:
         self.lease_duration: Final = lease
         self._now: Final = now
         self._known: dict[str, _Known] = {}
+        self._living: Final = threading.Lock()
         self.live: Final[dict[SittingKey, int]] = {}
-        """Hands played so far in sittings that are being played."""
+        """Hands played so far in sittings that are being played; of others nothing, however calls cross."""
         self.changed: Callable[[], None] = lambda: None
         """Called after whatever may let the coordinator act."""
 
@@ -88,8 +98,9 @@ class Desk:
         if isinstance(lease, LeaseRefusal):
             return lease
         known = self._tournament(key.tournament)
-        match = known.matches[key.match]
-        self.live[key] = 0
+        match = known.match(key)
+        with self._living:
+            self.live[key] = 0
         self.changed()
         folders = tuple(known.entrants[entrant].folder for entrant in match.entrants)
         return Grant(lease, _plan(known, match, key), folders)
@@ -97,9 +108,10 @@ class Desk:
     def renew(self, sitting: str, attempt: int, hands: int) -> bool:
         """Keep a lease alive; False when the attempt no longer holds it."""
         key = SittingKey.parse(sitting)
-        held = self._store.renew(key, attempt, self._now(), self.lease_duration)
-        if held:
-            self.live[key] = hands
+        with self._living:
+            held = self._store.renew(key, attempt, self._now(), self.lease_duration)
+            if held:
+                self.live[key] = hands
         return held
 
     def report(self, sitting: str, attempt: int, replay: bytes, logs: Sequence[BotLog], seconds: float) -> Recorded:
@@ -115,15 +127,16 @@ class Desk:
         """
         key = SittingKey.parse(sitting)
         known = self._tournament(key.tournament)
-        match = known.matches[key.match]
+        match = known.match(key)
         text = _unpack(replay)
         try:
             played = read_replay(text)
             _check_identity(played, _plan(known, match, key))
             scores = verify_replay(played, match.deal_seed)
+            faults = [*played.faults, *(fault for hand in played.hands for fault in hand.faults)]
+            _check_faults(played, faults)
         except ReplayError as error:
             raise InvalidReport(f"sitting {key}, attempt {attempt}: {error}") from error
-        faults = [*played.faults, *(fault for hand in played.hands for fault in hand.faults)]
         result = SittingResult(
             results=tuple(
                 SeatResult(score.board, score.seat, match.entrants[score.place], score.hands, score.points, score.total)
@@ -140,7 +153,7 @@ class Desk:
             seconds=seconds,
         )
         outcome = self._store.record(key, attempt, result, self._now())
-        self.live.pop(key, None)
+        self.forget(key)
         self.changed()
         return outcome
 
@@ -148,9 +161,14 @@ class Desk:
         """Take a sitting back that could not be played for a reason that is no bot's fault."""
         key = SittingKey.parse(sitting)
         state = self._store.release(key, attempt, reason)
-        self.live.pop(key, None)
+        self.forget(key)
         self.changed()
         return state
+
+    def forget(self, key: SittingKey) -> None:
+        """A sitting is not being played any more, as the store says already; a renewal under way ends first."""
+        with self._living:
+            self.live.pop(key, None)
 
     def _tournament(self, tournament: str) -> _Known:
         known = self._known.get(tournament)
@@ -196,6 +214,16 @@ def _check_identity(replay: Replay, plan: SittingPlan) -> None:
     meant = (plan.sitting, plan.rules, plan.format, plan.boards, plan.seating)
     if said != meant or [(b.entrant, b.digest) for b in replay.bots] != [(b.entrant, b.digest) for b in plan.bots]:
         raise ReplayError("the replay is not of the sitting that was planned")
+
+
+def _check_faults(replay: Replay, faults: Sequence[PlayedFault]) -> None:
+    """What a replay says of a fault beyond its hand is free, so the numbers and the text must be fit to be kept."""
+    for fault in faults:
+        numbers = (fault.board, fault.hand, fault.seat, fault.trick)
+        if not all(number is None or 0 <= number < 2**31 for number in numbers):
+            raise ReplayError(f"a fault of entrant {fault.entrant} at {numbers}, where there is nothing")
+        if not fault.detail.isascii() and any("\ud800" <= letter <= "\udfff" for letter in fault.detail):
+            raise ReplayError(f"a fault of entrant {fault.entrant} has a text that is no Unicode")
 
 
 def _unpack(replay: bytes) -> bytes:

@@ -15,7 +15,7 @@ def standings_table(report: TournamentReport, title: str | None = None) -> Table
     direction = "fewer is better" if report.lowest_wins else "more is better"
     table = Table(title=title or f"Standings of {report.tournament.id}", title_style="bold", title_justify="left")
     table.add_column("", justify="right")
-    table.add_column("bot", style="bold", no_wrap=True)
+    table.add_column("bot" if report.spec.sides is None else "side", style="bold", no_wrap=True)
     table.add_column("points per hand", justify="right", no_wrap=True)
     table.add_column("mean place", justify="right")
     table.add_column("rating", justify="right", no_wrap=True)

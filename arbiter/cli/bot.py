@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from arbiter.cage import Cage, Launch, Manifest, choose_cage, load_manifest, take_snapshot
-from arbiter.cli.console import errors, output, print_json
+from arbiter.cli.console import errors, one_line, output, print_json
 from arbiter.cli.options import Json, Unsafe
 from arbiter.engine import rule_set
 from arbiter.links import BotHost, LocalLink, ProcessLink
@@ -78,15 +78,20 @@ def _show(manifest: Manifest, record: SittingRecord, log: str) -> None:
             where = (
                 f"board {fault.board}" + (f", trick {fault.trick}" if fault.trick else "") if fault.board else "sitting"
             )
-            errors.print(f"  {fault.code} at {where}: {fault.detail}", markup=False, highlight=False, soft_wrap=True)
+            line = one_line(f"{fault.code} at {where}: {fault.detail}")
+            errors.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
         if len(faults) > 10:
             errors.print(f"  ... and {len(faults) - 10} more")
+        if len(faults) > record.plan.fault_limit:
+            errors.print(
+                f"  that is more than {record.plan.fault_limit}: it was put out, and a stand-in played on for it"
+            )
         errors.print(f"  its process: {record.endings[0].ending}", markup=False, highlight=False)
     lines = log.splitlines()
     if lines:
         errors.print("its log:", style="bold")
         for line in lines[-LOG_LINES:]:
-            errors.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+            errors.print(f"  {one_line(line)}", markup=False, highlight=False, soft_wrap=True)
 
 
 async def _try_out(folder: Path, manifest: Manifest, rules_name: str, boards: int, cage: Cage) -> SittingRecord:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from arbiter.cli.console import print_json, results_console
 from arbiter.cli.options import DataDir, Json, data_folder, need_server
-from arbiter.engine import CARDS, Suit, cards_of
+from arbiter.engine import CARDS, Card, Suit, cards_of
 from arbiter.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,44 +58,48 @@ def show(
 
 
 def _hand_table(replay: Replay, hand: HandRecord) -> Table:
-    """A hand as a table: one row per seat; its cards, its pass, then trick by trick the card it played."""
+    """A hand as a table: a column per seat with the cards dealt and passed, then a row per trick."""
     title = f"{replay.sitting}  board {hand.board}" + (f", hand {hand.number}" if hand.number > 1 else "")
-    table = Table(title=f"{title}  pass {hand.direction}, dealer seat {hand.dealer}", title_justify="left")
-    table.add_column("seat")
-    table.add_column("dealt")
-    if hand.passed is not None:
-        table.add_column("passes")
-    for number in range(1, len(hand.tricks) + 1):
-        table.add_column(str(number), justify="center", no_wrap=True)
-    table.add_column("points", justify="right")
+    table = Table(title=f"{title}  pass {hand.direction}", title_style="bold", title_justify="left")
+    table.add_column("", justify="right")
     for seat, place in enumerate(hand.places):
-        cells = [Text(f"{seat} {replay.bots[place].name}"), _cards(card.index for card in cards_of(hand.dealt[seat]))]
-        if hand.passed is not None:
-            cells.append(_cards(hand.passed[seat]))
-        for trick in hand.tricks:
-            card = trick.cards[(seat - trick.leader) % len(hand.places)]
-            shown = _cards([card])
-            if seat == trick.leader:
-                shown = Text(">") + shown
+        dealer = " (dealer)" if seat == hand.dealer else ""
+        table.add_column(f"{seat} {replay.bots[place].name}{dealer}")
+    table.add_row("dealt", *(_by_suit(cards_of(mask)) for mask in hand.dealt), end_section=hand.passed is None)
+    if hand.passed is not None:
+        table.add_row("passes", *(_cards(cards) for cards in hand.passed), end_section=True)
+    for number, trick in enumerate(hand.tricks, 1):
+        cells: list[Text] = []
+        for seat in range(len(hand.places)):
+            shown = _cards([trick.cards[(seat - trick.leader) % len(hand.places)]])
             if seat == trick.winner:
                 shown.stylize("reverse")
-            cells.append(shown)
-        moon = " moon" if seat == hand.moon else ""
-        cells.append(Text(f"{hand.points[seat]}{moon}"))
-        table.add_row(*cells)
-    stand_ins = ", ".join(replay.bots[hand.places[seat]].name for seat in hand.stand_ins)
-    table.caption = "> leads, reversed takes the trick" + (
-        f"; the stand-in played for {stand_ins}" if stand_ins else ""
-    )
+                shown += Text("*" + (f" {trick.points:+d}" if trick.points else ""))
+            cells.append(Text("> " if seat == trick.leader else "  ") + shown)
+        table.add_row(str(number), *cells, end_section=number == len(hand.tricks))
+    moon = [" moon" if seat == hand.moon else "" for seat in range(len(hand.places))]
+    table.add_row("points", *(Text(f"{points}{shot}") for points, shot in zip(hand.points, moon, strict=True)))
+    notes = ["> leads, * takes the trick"]
+    if hand.offender is not None:
+        notes.append(f"seat {hand.offender} revoked, which ended the hand")
+    if hand.stand_ins:
+        notes.append(
+            "the stand-in played for " + ", ".join(replay.bots[hand.places[seat]].name for seat in hand.stand_ins)
+        )
+    table.caption = "; ".join(notes)
     table.caption_justify = "left"
     return table
 
 
+def _by_suit(cards: list[Card]) -> Text:
+    """A hand, a line per suit, high cards first."""
+    lines = []
+    for suit in Suit:
+        ranks = " ".join(card.rank.letter for card in reversed(cards) if card.suit is suit)
+        lines.append(Text(f"{suit.letter} {ranks or '-'}", style=SUIT_STYLES[suit]))
+    return Text("\n").join(lines)
+
+
 def _cards(indexes: Iterable[int]) -> Text:
     """Card names, coloured by suit."""
-    text = Text()
-    for number, index in enumerate(indexes):
-        if number:
-            text.append(" ")
-        text.append(str(CARDS[index]), style=SUIT_STYLES[CARDS[index].suit])
-    return text
+    return Text(" ").join(Text(str(CARDS[index]), style=SUIT_STYLES[CARDS[index].suit]) for index in indexes)

@@ -21,6 +21,12 @@ def print_json(data: Any) -> None:
     sys.stdout.write("\n")
 
 
+def one_line(text: str) -> str:
+    """The text without line breaks and control characters, for a bot's words may be in it: those can steer a
+    terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
 def results_console() -> Console:
     """Where tables go: the terminal, or a wide page when standard output is a file or a pipe."""
     return output if output.is_terminal else Console(width=160)

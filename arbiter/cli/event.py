@@ -6,11 +6,13 @@ import asyncio
 import shlex
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
+from rich.text import Text
 
 from arbiter.cli.console import errors, print_json, results_console
 from arbiter.cli.local import LocalOptions, cancelled_by_sigterm, check_bots, run_tournament
@@ -18,7 +20,8 @@ from arbiter.cli.progress import ProgressView
 from arbiter.cli.tables import crosstable_table, faults_table, standings_table
 from arbiter.deals import seatings_per_match
 from arbiter.errors import InfrastructureError
-from arbiter.store import Store, TournamentState
+from arbiter.store import Entrant, Store, StoreError, TournamentState, UnknownTournament
+from arbiter.supervisor.redis import hide_passwords
 from arbiter.tournament import TournamentReport, TournamentSpec, enter, new_id, plan_tournament, report
 
 EXIT_INTERRUPTED = 130
@@ -50,11 +53,14 @@ def start_event(spec: TournamentSpec, options: EventOptions) -> None:
     with open_store(options.data) as store, asyncio.Runner() as runner:
         entrants = enter(spec.entrants, options.data / "bots")
         local = options.local(spec)
-        runner.run(check_bots(entrants, local, spec.clock.start_up))
+        runner.run(_checked(entrants, local, spec.clock.start_up))
         tournament_id = new_id(spec.name)
         tournament, matches = plan_tournament(tournament_id, spec, entrants, datetime.now(UTC))
-        store.create_tournament(tournament, entrants, matches, seatings_per_match(spec.rules))
-        _play(runner, store, tournament_id, local, options)
+
+        def write_plan() -> None:
+            store.create_tournament(tournament, entrants, matches, seatings_per_match(spec.rules))
+
+        _play(runner, store, tournament_id, local, options, write_plan)
 
 
 def resume_event(prefix: str, options: EventOptions) -> None:
@@ -83,16 +89,25 @@ def show_report(found: TournamentReport, json: bool) -> None:
 
 
 def _play(
-    runner: asyncio.Runner, store: Store, tournament_id: str, local: LocalOptions, options: EventOptions
+    runner: asyncio.Runner,
+    store: Store,
+    tournament_id: str,
+    local: LocalOptions,
+    options: EventOptions,
+    begin: Callable[[], None] = lambda: None,
 ) -> None:
     # One event loop for the whole command: gRPC's objects of two loops in one process get into each other's way.
     try:
-        state = runner.run(_until_end(store, tournament_id, local))
+        state = runner.run(_until_end(store, tournament_id, local, begin))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        errors.print("\nInterrupted. Nothing that was recorded is lost; to go on:")
-        errors.print(f"  {resume_command(tournament_id, options)}", style="bold", highlight=False, soft_wrap=True)
+        if _exists(store, tournament_id):
+            errors.print("\nInterrupted. Nothing that was recorded is lost; to go on:")
+            command = resume_command(tournament_id, options)
+            errors.print(f"  {command}", style="bold", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(EXIT_INTERRUPTED) from None
     except InfrastructureError as error:
+        if not _exists(store, tournament_id):
+            raise
         raise InfrastructureError(f"{error}; to go on: {resume_command(tournament_id, options)}") from error
     found = report(store, tournament_id)
     show_report(found, options.json)
@@ -104,16 +119,32 @@ def _play(
         _show_next_steps(tournament_id, options)
 
 
-async def _until_end(store: Store, tournament_id: str, local: LocalOptions) -> TournamentState:
+async def _checked(entrants: list[Entrant], local: LocalOptions, patience: float) -> None:
     with cancelled_by_sigterm():
-        return await run_tournament(store, tournament_id, local, ProgressView(errors))
+        await check_bots(entrants, local, patience)
+
+
+async def _until_end(
+    store: Store, tournament_id: str, local: LocalOptions, begin: Callable[[], None]
+) -> TournamentState:
+    with cancelled_by_sigterm():
+        return await run_tournament(store, tournament_id, local, ProgressView(errors), begin)
+
+
+def _exists(store: Store, tournament_id: str) -> bool:
+    """Whether there is anything to go on with."""
+    try:
+        store.tournament(tournament_id)
+    except (UnknownTournament, StoreError):
+        return False
+    return True
 
 
 def resume_command(tournament_id: str, options: EventOptions) -> str:
-    """The command that goes on with a tournament, with the options that it needs."""
+    """The command that goes on with a tournament, with the options that it needs; a password is not shown."""
     words = [program(), "tournament", "resume", tournament_id, *_data_option(options)]
     if options.redis_url:
-        words += ["--redis", options.redis_url]
+        words += ["--redis", hide_passwords(options.redis_url)]
     if options.listen:
         words += ["--listen", options.listen]
     if options.workers:
@@ -140,7 +171,7 @@ def _show_next_steps(tournament_id: str, options: EventOptions) -> None:
         (["tournament", "list", *data], "all tournaments"),
     ):
         command = shlex.join([program(), *words])
-        console.print(f"  {command}", f"[dim]# {what}[/dim]", highlight=False, soft_wrap=True)
+        console.print(Text(f"  {command} ").append(f"# {what}", style="dim"), soft_wrap=True)
 
 
 def _data_option(options: EventOptions) -> list[str]:

@@ -8,12 +8,13 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+import arbiter
 from arbiter.cage import Cage, Launch, choose_cage, load_manifest
 from arbiter.cli.progress import ProgressView
 from arbiter.errors import InfrastructureError, UsageError
@@ -28,6 +29,9 @@ from arbiter.tournament import CelerySender, Coordinator, Desk, SpecError
 
 STOP_GRACE: Final = 1.0
 """Seconds that a worker has to end when asked. Ending it sooner loses nothing: its sitting is played again."""
+
+STARTS_AT_ONCE: Final = 8
+"""Bots that are started side by side when all are tried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +60,47 @@ async def check_bots(entrants: list[Entrant], options: LocalOptions, patience: f
     await options.cage.check()
     with RunDirectory() as run:
         host = BotHost(run)
-        links: list[tuple[Entrant, ProcessLink]] = []
+        links: list[ProcessLink] = []
         for entrant in entrants:
             folder = Path(entrant.folder)
             connection = host.add(f"bot{entrant.index}")
             launch = Launch(folder, load_manifest(folder), connection.socket, {"ARBITER_TOKEN": connection.token})
-            links.append((entrant, ProcessLink(options.cage, launch, connection)))
+            links.append(ProcessLink(options.cage, launch, connection))
+        # As many as a table or two start at once in a sitting: a hundred would take one another's allowance.
+        turn = asyncio.Semaphore(STARTS_AT_ONCE)
         async with host:
-            try:
-                outcomes = await asyncio.gather(*(link.open(patience) for _, link in links), return_exceptions=True)
-            finally:
-                await asyncio.gather(*(link.close(0.0) for _, link in links))
-    for (entrant, _), outcome in zip(links, outcomes, strict=True):
-        if isinstance(outcome, LinkLost):
+            outcomes = await asyncio.gather(*(_start_once(link, patience, turn) for link in links))
+    for entrant, lost in zip(entrants, outcomes, strict=True):
+        if lost is not None:
             raise SpecError(
-                f"entrant {entrant.name!r} does not start: {outcome.detail}; try it with: arbiter bot check DIR"
+                f"entrant {entrant.name!r} does not start: {lost.detail}; try it with: arbiter bot check DIR"
             )
-        if isinstance(outcome, BaseException):
-            raise outcome
 
 
-async def run_tournament(store: Store, tournament: str, options: LocalOptions, view: ProgressView) -> TournamentState:
+async def _start_once(link: ProcessLink, patience: float, turn: asyncio.Semaphore) -> LinkLost | None:
+    """Start a bot and end it; returns what kept it from greeting."""
+    async with turn:
+        try:
+            await link.open(patience)
+        except LinkLost as lost:
+            return lost
+        finally:
+            await link.close(0.0)
+    return None
+
+
+async def run_tournament(
+    store: Store,
+    tournament: str,
+    options: LocalOptions,
+    view: ProgressView,
+    begin: Callable[[], None] = lambda: None,
+) -> TournamentState:
     """Run or resume a tournament to its end; returns the final state.
 
-    When cancelled, everything that was started is ended and the tournament is paused; what was recorded stays.
+    When it ends in any other way, everything that was started is ended and the tournament is paused; what was recorded
+    stays. ``begin`` is called as soon as everything that can be missing is there: it writes the plan of a new
+    tournament, so that a failed start leaves none behind.
 
     Raises:
         UsageError: another process runs this tournament.
@@ -90,15 +111,17 @@ async def run_tournament(store: Store, tournament: str, options: LocalOptions, v
     with lock_file(locks / tournament, f"tournament {tournament}"), RunDirectory() as run:
         desk = Desk(store)
         async with contextlib.AsyncExitStack() as stack:
+            watch_redis: Callable[[], Awaitable[object]]
             if options.redis_url is None:
                 redis = await stack.enter_async_context(EmbeddedRedis(run))
-                redis_url, redis_end = redis.url, redis.watch()
+                redis_url, watch_redis = redis.url, redis.watch
             else:
                 await check_redis(options.redis_url)
-                redis_url, redis_end = options.redis_url, asyncio.sleep(float("inf"))
+                redis_url, watch_redis = options.redis_url, asyncio.Event().wait
             token = secrets.token_urlsafe(32)
             listen = options.listen or f"unix:{run / 'arbiter.sock'}"
             server = await stack.enter_async_context(WorkerServer(desk, listen, token))
+            begin()
             _claim(store, tournament)
             queue = f"arbiter.{tournament}"
             commands = [
@@ -111,11 +134,10 @@ async def run_tournament(store: Store, tournament: str, options: LocalOptions, v
             keeper = Keeper(commands, patience=Patience(grace=STOP_GRACE))
             try:
                 return await _first_end(
-                    coordinator.run(), keeper.run(), redis_end, view.follow(store, tournament, desk.live)
+                    coordinator.run(), keeper.run(), watch_redis(), view.follow(store, tournament, desk.live)
                 )
-            except asyncio.CancelledError:
+            finally:
                 _pause(store, tournament)
-                raise
 
 
 def _claim(store: Store, tournament: str) -> None:
@@ -141,7 +163,7 @@ async def _first_end(work: Awaitable[TournamentState], *company: Awaitable[objec
     try:
         await asyncio.wait([main, *others], return_when=asyncio.FIRST_COMPLETED)
         for other in others:
-            if other.done():
+            if other.done() and not main.done():
                 other.result()
                 raise InfrastructureError("a part of the service ended before the tournament did")
         return main.result()
@@ -154,8 +176,11 @@ async def _first_end(work: Awaitable[TournamentState], *company: Awaitable[objec
 def _worker_command(
     number: int, options: LocalOptions, run: Path, redis_url: str, queue: str, address: str, token: str
 ) -> Command:
+    # The workers' package comes from where this one does, whatever lies in the folder that the command was called in.
+    package = str(Path(arbiter.__file__).resolve().parent.parent)
     environment = {
         **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")])),
         "ARBITER_REDIS_URL": redis_url,
         "ARBITER_QUEUE": queue,
         "ARBITER_WORKER_ADDRESS": address,
@@ -165,7 +190,7 @@ def _worker_command(
         "ARBITER_UNSAFE_PROCESSES": "1" if options.unsafe_processes else "0",
         "ARBITER_WORKER_NAME": f"worker-{number}",
     }
-    argv = [sys.executable, "-m", "workers"]
+    argv = [sys.executable, "-P", "-m", "workers"]
     return Command(f"worker {number}", argv, run / f"worker-{number}.log", environment)
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from arbiter import __version__
 from arbiter.cli import bot, demo, replay, tournament
-from arbiter.cli.console import errors
-from arbiter.errors import ArbiterError
+from arbiter.cli.console import errors, one_line
+from arbiter.errors import ArbiterError, InfrastructureError
 
 EXIT_INTERRUPTED = 130
 
@@ -47,10 +48,18 @@ def main() -> None:
     try:
         app()
     except ArbiterError as error:
-        errors.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
+        _fail(str(error), error.exit_code)
+    except OSError as error:  # a full disk, a folder without rights: the machine's, wherever it shows
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or error}", InfrastructureError.exit_code)
+    except (KeyboardInterrupt, asyncio.CancelledError):
         sys.exit(EXIT_INTERRUPTED)
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    """Print one line and exit."""
+    errors.print(f"error: {one_line(message)}", style="red", markup=False, highlight=False, soft_wrap=True)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

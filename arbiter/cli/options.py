@@ -74,7 +74,10 @@ def data_folder(given: Path | None) -> Path:
         given.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise UsageError(f"{given}: can't be made: {error.strerror}; choose another folder with --data-dir") from error
-    return given.absolute()
+    folder = given.absolute()
+    if ":" in str(folder):  # which parts the folders that are hidden from bots, for workers
+        raise UsageError(f"{folder}: there is a colon in its path; choose another folder with --data-dir")
+    return folder
 
 
 def need_server() -> None:

@@ -1,0 +1,255 @@
+"""Bots as real processes in a real cage: each kind of misbehaviour gets its code, harms nobody and leaves nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from arbiter.api.bot.v1 import bot_pb2
+from arbiter.cage import CageError, Launch, Manifest, choose_cage
+from arbiter.links import BotHost, FaultCode, Link, LocalLink, ProcessLink
+from arbiter.match import Clock, SittingRecord, play_sitting
+from tests.cage.support import open_folder, until
+from tests.match.support import Uniform, check, plan_of
+
+BOTS = Path(__file__).parents[1] / "bots"
+PLENTY = Clock(start_up=60.0, hard_stop=60.0)
+"""For whatever ends by itself: however slow the machine, no clock comes into it."""
+BAD = 2
+
+
+@dataclass(frozen=True)
+class Room:
+    """Where a test's bots live."""
+
+    bots: Path
+    sockets: Path
+    mark: str
+    """In the environment of every process of the test's bots."""
+
+    def launch(self, way: str, socket: Path, token: str) -> Launch:
+        return Launch(
+            folder=self.bots,
+            manifest=Manifest("adversary", "python", ("python", "adversary.py", way)),
+            socket=socket,
+            environment={"ARBITER_TOKEN": token, "MARK": self.mark},
+        )
+
+    def processes(self) -> list[int]:
+        """Every process that a bot of this test has left."""
+        found = []
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                try:
+                    environment = Path("/proc", name, "environ").read_bytes()
+                except OSError:  # gone meanwhile, or somebody else's
+                    continue
+                if self.mark.encode() in environment:
+                    found.append(int(name))
+        return found
+
+
+@pytest.fixture
+def room() -> Iterator[Room]:
+    with open_folder() as folder:
+        bots, sockets = folder / "bots", folder / "sockets"
+        bots.mkdir(mode=0o755)
+        sockets.mkdir(mode=0o755)
+        shutil.copyfile(BOTS / "adversary.py", bots / "adversary.py")
+        (bots / "adversary.py").chmod(0o644)
+        made = Room(bots, sockets, uuid.uuid4().hex)
+        yield made
+        assert not made.processes(), "no process outlives its sitting"
+        assert not list(sockets.iterdir()), "no socket outlives its sitting"
+        assert [path.name for path in bots.iterdir()] == ["adversary.py"]
+
+
+async def sit(room: Room, ways: dict[int, str], clock: Clock, boards: int) -> SittingRecord:
+    """A sitting in which these places are processes that misbehave so; the others are honest bots in this process."""
+    cage = choose_cage(False)
+    host = BotHost(room.sockets)
+    links: list[Link] = []
+    for place in range(4):
+        if place in ways:
+            connection = host.add(f"seat{place}")
+            links.append(ProcessLink(cage, room.launch(ways[place], connection.socket, connection.token), connection))
+        else:
+            links.append(LocalLink(Uniform()))
+    async with host:
+        return await play_sitting(plan_of(boards=boards, clock=clock), links)
+
+
+async def with_one_bot(room: Room, way: str, use: Callable[[ProcessLink], Awaitable[None]]) -> None:
+    """Start one bot, take its greeting and use its link; the service ends afterwards."""
+    host = BotHost(room.sockets)
+    connection = host.add("seat0")
+    link = ProcessLink(choose_cage(False), room.launch(way, connection.socket, connection.token), connection)
+    async with host:
+        await link.open(60.0)
+        await use(link)
+
+
+def play(room: Room, ways: dict[int, str], clock: Clock = PLENTY, boards: int = 2) -> SittingRecord:
+    record = asyncio.run(sit(room, ways, clock, boards))
+    check(record)
+    assert {hand.board for hand in record.hands} == set(range(1, boards + 1))
+    return record
+
+
+def code_of(record: SittingRecord) -> FaultCode:
+    """The code of the misbehaving bot, after it was seen that nobody else has come to harm."""
+    faults = [*record.faults, *(fault for hand in record.hands for fault in hand.faults)]
+    assert {fault.entrant for fault in faults} == {10 + BAD}
+    for hand in record.hands:
+        assert {hand.places[seat] for seat in hand.stand_ins} <= {BAD}
+    (code,) = {fault.code for fault in faults}
+    return code
+
+
+def test_four_honest_processes_play_as_they_do_in_this_process(room: Room) -> None:
+    record = play(room, dict.fromkeys(range(4), "honest"), boards=6)
+    assert not record.faults
+    assert [ending.ending for ending in record.endings] == ["exit status 0"] * 4
+    assert [ending.log for ending in record.endings] == [b""] * 4
+
+
+@pytest.mark.parametrize(
+    ("way", "code", "detail", "ending"),
+    [
+        (
+            "crash_at_start",
+            FaultCode.CRASH,
+            "exit status 1; its last line: RuntimeError: no model file",
+            "exit status 1",
+        ),
+        ("exit_silently", FaultCode.CRASH, "ended before its greeting: exit status 0", "exit status 0"),
+        ("wrong_token", FaultCode.CRASH, "UNAUTHENTICATED: no such token", "exit status 4"),
+        (
+            "crash_at_seven",
+            FaultCode.CRASH,
+            "exit status 1; its last line: ValueError: seven is unlucky",
+            "exit status 1",
+        ),
+        ("leave_at_seven", FaultCode.CRASH, "exit status 0", "exit status 0"),
+        ("killed_at_seven", FaultCode.CRASH, "killed by SIGKILL", "killed by SIGKILL"),
+        ("close_and_stay", FaultCode.DISCONNECT, "closed its stream while its process went on", "killed by SIGKILL"),
+        ("garbage", FaultCode.PROTOCOL_ERROR, "sent bytes that are no SitRequest", "killed by SIGKILL"),
+        ("garbage_greeting", FaultCode.PROTOCOL_ERROR, "sent bytes that are no SitRequest", "killed by SIGKILL"),
+        ("no_greeting", FaultCode.PROTOCOL_ERROR, "the first message holds no greeting", "killed by SIGKILL"),
+        ("no_tables", FaultCode.PROTOCOL_ERROR, "max_open_tables = 0", "killed by SIGKILL"),
+        ("huge_message", FaultCode.DISCONNECT, "a message of more than 1024 KiB", "killed by SIGKILL"),
+        ("tiny_messages", FaultCode.PROTOCOL_ERROR, "answers nothing", "killed by SIGKILL"),
+        ("stale_answers", FaultCode.PROTOCOL_ERROR, "100000 answers in a message", "killed by SIGKILL"),
+    ],
+)
+def test_what_a_bot_does_has_its_code(room: Room, way: str, code: FaultCode, detail: str, ending: str) -> None:
+    record = play(room, {BAD: way})
+    assert code_of(record) is code
+    assert detail in record.faults[0].detail
+    assert record.endings[BAD].ending == ending
+    assert all(hand.stand_ins for hand in record.hands)
+
+
+@pytest.mark.parametrize(
+    ("way", "clock", "detail"),
+    [
+        ("never_connect", Clock(start_up=0.5), "no greeting within the start-up allowance of 0.5 s"),
+        ("silent_at_seven", Clock(start_up=60.0, hard_stop=0.5), "silent for the hard stop of 0.5 s"),
+        ("ignore_signals", Clock(start_up=60.0, hard_stop=0.5), "silent for the hard stop of 0.5 s"),
+        ("never_read", Clock(start_up=60.0, hard_stop=0.5), "silent for the hard stop of 0.5 s"),
+    ],
+)
+def test_a_bot_that_keeps_still_is_cut_off(room: Room, way: str, clock: Clock, detail: str) -> None:
+    record = play(room, {BAD: way}, clock)
+    assert code_of(record) is FaultCode.TIMEOUT
+    assert detail in record.faults[0].detail
+    assert record.endings[BAD].ending == "killed by SIGKILL"
+
+
+def test_sending_to_a_bot_that_does_not_read_can_be_given_up(room: Room) -> None:
+    async def send_without_end(link: ProcessLink) -> None:
+        batch = bot_pb2.SitResponse(faults=bot_pb2.Faults(detail=["x" * 100_000]))
+
+        async def send_on() -> None:
+            while True:
+                await link.send(batch)
+
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(send_on(), 0.5)
+        ending = await link.close(0.0)
+        assert ending.ending == "killed by SIGKILL"
+        assert await link.close(0.0) == ending
+
+    asyncio.run(with_one_bot(room, "never_read", send_without_end))
+
+
+def test_a_bot_whose_arbiter_goes_away_says_so(room: Room) -> None:
+    async def leave(link: ProcessLink) -> None:
+        links.append(link)
+
+    async def let_it_end() -> None:
+        await with_one_bot(room, "honest", leave)
+        ending = await links[0].close(30.0)
+        assert ending.ending == "exit status 4"
+        last = ending.log.decode().splitlines()[-1]
+        assert re.fullmatch(r"the arbiter at unix:/\S+ ended the stream: [A-Z]+: .*", last)
+
+    links: list[ProcessLink] = []
+    asyncio.run(let_it_end())
+
+
+def test_a_bot_that_keeps_to_itself_may_have_had_children(room: Room) -> None:
+    record = play(room, {BAD: "leave_children"})
+    assert not record.faults
+    assert record.endings[BAD].ending == "exit status 0"
+
+
+def test_a_token_opens_one_stream(room: Room) -> None:
+    record = play(room, {BAD: "connect_twice"})
+    assert not record.faults
+    assert record.endings[BAD].log == b"second stream: ALREADY_EXISTS\n"
+
+
+def test_two_that_misbehave_are_told_apart(room: Room) -> None:
+    record = play(room, {0: "crash_at_seven", 3: "garbage"})
+    codes = {fault.entrant: fault.code for fault in record.faults}
+    assert codes == {10: FaultCode.CRASH, 13: FaultCode.PROTOCOL_ERROR}
+
+
+def test_a_sitting_that_is_cancelled_leaves_no_bot(room: Room) -> None:
+    async def cancel_when_connected() -> None:
+        host = BotHost(room.sockets)
+        connection = host.add("seat0")
+        launch = room.launch("silent_at_seven", connection.socket, connection.token)
+        links: list[Link] = [ProcessLink(choose_cage(False), launch, connection)]
+        links += [LocalLink(Uniform()) for _ in range(3)]
+        async with host:
+            playing = asyncio.ensure_future(play_sitting(plan_of(boards=2, clock=PLENTY), links))
+            await until(lambda: connection.stream is not None)
+            playing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await playing
+
+    asyncio.run(cancel_when_connected())
+
+
+def test_a_cage_that_cannot_be_built_is_no_bots_fault(room: Room) -> None:
+    async def without_folder() -> None:
+        host = BotHost(room.sockets)
+        connection = host.add("seat0")
+        launch = replace(room.launch("honest", connection.socket, connection.token), folder=room.bots / "missing")
+        links: list[Link] = [ProcessLink(choose_cage(False), launch, connection)]
+        links += [LocalLink(Uniform()) for _ in range(3)]
+        async with host:
+            await play_sitting(plan_of(boards=1, clock=PLENTY), links)
+
+    with pytest.raises(CageError):
+        asyncio.run(without_folder())

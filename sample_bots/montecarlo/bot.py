@@ -15,7 +15,7 @@ from random import Random
 from arbiter.engine import Hand, pass_target, score_hand
 from arbiter.engine.rules import SUIT_MASKS
 from arbiter.engine.ruleset import Winner
-from arbiter.sdk import CARDS, Bot, Card, CardView, MatchInfo, PassView, mask_of, run
+from arbiter.sdk import CARDS, Bot, Card, CardView, MatchInfo, PassView, Suit, mask_of, run
 
 ALL_CARDS = (1 << 52) - 1
 LOW_FIRST = tuple(sum(1 << 13 * suit + rank for suit in range(4)) for rank in range(13))
@@ -59,7 +59,7 @@ class Known:
         for seat, held in self.held.items():
             unseen.subtract(held)
             self.room[seat] -= len(held)
-        self.unseen = sorted((+unseen).elements(), key=lambda card: self._places(card))
+        self.unseen = sorted((+unseen).elements(), key=self._places)
         """The cards to deal, those with the fewest possible places first."""
 
     def _places(self, card: int) -> int:
@@ -115,17 +115,23 @@ class MonteCarlo(Bot):
         rules = match.compiled
         self.wants_points = (match.rules.winner is Winner.HIGHEST) == (match.rules.sign > 0)
         self.costly = sum(1 << card for card, points in enumerate(rules.penalty) if points)
-        worst = sorted({points for points in rules.penalty if points > 1}, reverse=True)
-        self.heavy = [sum(1 << c for c in range(52) if rules.penalty[c] == points) for points in worst]
-        """Masks of the cards of more than one point, the worst first."""
-        self.worst = self.heavy[0] if self.heavy else 0
+        tiers = sorted({points for points in rules.penalty if points > 1}, reverse=True)
+        heavy = [sum(1 << c for c in range(52) if rules.penalty[c] == points) for points in tiers]
+        self.worst = heavy[0] if heavy else 0
         self.decided_at = None if any(rules.bonus) else rules.penalty_total
+        # For the rules of thumb: what is not led, what is discarded first, and what ducks.
+        self.risky = sum(suit.mask & -(suit.mask & self.worst) for suit in Suit if suit.mask & self.worst)
+        self.discards = heavy
+        self.lead_order, self.discard_order, self.duckable = LOW_FIRST, HIGH_FIRST, ALL_CARDS
+        if self.wants_points:
+            self.risky, self.discards, self.duckable = 0, [ALL_CARDS & ~self.costly], 0
+            self.lead_order, self.discard_order = HIGH_FIRST, LOW_FIRST
 
     def choose_pass(self, view: PassView) -> list[Card]:
         def danger(card: Card) -> float:
             held = (view.hand_mask & card.suit.mask).bit_count()
             if self.worst & card.suit.mask and held < 6:
-                return 20 if card.mask >= self.worst & card.suit.mask else -20
+                return 20 if card.mask & self.risky else -20
             return card.rank - held + 2 * bool(self.costly & card.mask)
 
         return sorted(view.hand, key=danger, reverse=not self.wants_points)[: view.pass_count]
@@ -167,36 +173,30 @@ class MonteCarlo(Bot):
 
     def play_out(self, hand: Hand) -> None:
         """Play the hand to its end, or to its last point, every seat by the same rules of thumb."""
-        play, last, wants_points = hand.play, hand.rules.seats - 1, self.wants_points
-        costly, heavy, worst, decided_at = self.costly, self.heavy, self.worst, self.decided_at
+        costly, risky, worst, decided_at = self.costly, self.risky, self.worst, self.decided_at
+        last = hand.rules.seats - 1
         while legal := hand.legal:
             trick = hand.trick
             if not trick and sum(hand.penalty_taken) == decided_at:
                 return
             if not legal & legal - 1:
-                play(legal.bit_length() - 1)
+                hand.play(legal.bit_length() - 1)
             elif not trick:
-                play(pick(legal, HIGH_FIRST if wants_points else LOW_FIRST))
+                hand.play(pick(legal & ~risky or legal, self.lead_order))
             elif legal & (suit := SUIT_MASKS[trick[0]]):
                 best = trick[0]
                 for card in trick:
                     if card > best and suit >> card & 1:
                         best = card
-                below = 0 if wants_points else legal & (1 << best) - 1
-                if below:
-                    play((below & worst or below).bit_length() - 1)
+                if below := legal & self.duckable & (1 << best) - 1:
+                    hand.play((below & worst or below).bit_length() - 1)
                 elif len(trick) == last:
-                    play((legal & ~costly or legal).bit_length() - 1)
+                    hand.play((legal & ~costly or legal).bit_length() - 1)
                 else:
-                    play((legal & -legal).bit_length() - 1)
-            elif wants_points:
-                play(pick(legal & ~costly or legal, LOW_FIRST))
+                    hand.play((legal & -legal).bit_length() - 1)
             else:
-                for mask in heavy:
-                    if legal & mask:
-                        legal &= mask
-                        break
-                play(pick(legal, HIGH_FIRST))
+                discard = next((legal & cards for cards in self.discards if legal & cards), legal)
+                hand.play(pick(discard, self.discard_order))
 
 
 def pick(cards: int, ranks: Iterable[int]) -> int:

@@ -76,7 +76,7 @@ def view_of(match: MatchInfo, hand: Hand) -> CardView:
 
 
 def position(match: MatchInfo, cards: str, trick: str = "", tricks: Sequence[tuple[int, str, int]] = ()) -> CardView:
-    """Seat 0 to play, with these cards, after ``tricks`` of leader, cards and winner, all but the first of them won.
+    """Seat 0 to play, with these cards, after ``tricks``, each its leader, its cards and its winner.
 
     Hearts count as broken, and the cards of ``trick`` were played by the seats before seat 0.
     """

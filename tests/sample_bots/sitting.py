@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from arbiter.api.bot.v1 import bot_pb2 as pb
 from arbiter.api.game.v1 import match_pb2, rule_set_pb2
-from arbiter.deals import deal, dealer, seating
+from arbiter.deals import deal, dealer
 from arbiter.engine import (
     GameState,
     Hand,
@@ -67,7 +67,7 @@ class Sitting:
 
     Args:
         bots: one fresh bot per entrant.
-        number: of the sitting: which rotation of each board's order.
+        number: of the sitting: which rotation of the order that each board draws.
         order: where given, draws the order of tables and cuts batches, which may change no decision.
         deals: by board, hands to play instead of those dealt from the deal seed.
     """
@@ -95,7 +95,7 @@ class Sitting:
         self.boards = [
             self._seat(
                 board,
-                seating(rules, board, number),
+                seats(rules.players, board, number),
                 NextDeal(1, dealer(self.rules, board), pass_direction(rules, board)),
             )
             for board in boards
@@ -257,3 +257,10 @@ def _is_due(board: Board, seat: int) -> bool:
     if board.hand.phase is Phase.PASSING:
         return seat not in board.passes
     return board.hand.turn == seat
+
+
+def seats(players: int, board: int, number: int) -> tuple[int, ...]:
+    """By seat: which bot sits there. Every board draws an order of the bots, and sittings rotate it."""
+    drawn = list(range(players))
+    random.Random(board).shuffle(drawn)
+    return tuple(drawn[(seat + number) % players] for seat in range(players))

@@ -11,19 +11,22 @@ from hypothesis import strategies as st
 
 from arbiter.deals import deal
 from arbiter.engine import (
+    RULE_SETS,
     Hand,
     Phase,
     RuleSet,
     cards_of,
     compile_rules,
+    format_cards,
     mask_of,
+    parse_cards,
     pass_direction,
     pass_target,
     rule_set,
 )
 from arbiter.sdk import CardView
-from sample_bots.montecarlo.bot import Known
-from tests.sample_bots.bots import match_info, started, view_of
+from sample_bots.montecarlo.bot import Known, MonteCarlo
+from tests.sample_bots.bots import match_info, position, view_of
 
 TWO_PACKS = rule_set("hartenjagen", ["cancellation"], {"pass_cycle": ["left", "right"], "pass_count": 4})
 GAMES = [*map(rule_set, ("black_lady", "black_maria_3", "omnibus", "cancellation")), TWO_PACKS]
@@ -88,11 +91,9 @@ def test_passed_cards_stay_where_they_went_until_they_are_played(hand: Hand, see
     if hand.passed is None:
         return
     target = pass_target(hand.rules.seats, hand.turn, hand.direction)
+    tricks = [*((trick.leader, trick.cards) for trick in hand.tricks), (hand.leader, tuple(hand.trick))]
     by_target = Counter(
-        card
-        for trick in [*hand.tricks, (hand.leader, hand.trick)]
-        for at, card in enumerate(trick[1])
-        if (trick[0] + at) % hand.rules.seats == target
+        card for leader, cards in tricks for at, card in enumerate(cards) if (leader + at) % hand.rules.seats == target
     )
     left = Counter(hand.passed[hand.turn]) - by_target
     dealt = Counter(Known(seen_from(hand)).deal(random.Random(seed))[target])
@@ -155,7 +156,20 @@ def test_the_only_world_is_found(seed: int) -> None:
 
 
 def test_cards_that_do_the_same_are_tried_once() -> None:
-    bot, match = started("montecarlo", rule_set("black_lady"))
-    hand = played(match.rules, 3, 0)
-    view = view_of(match, hand)
-    assert bot.choices(CardView(view.table, 0, mask_of([0, 1, 3, 13, 36, 37]), 0, (), True, ()), 0) == [0, 13, 36]  # type: ignore[attr-defined]  # of this bot alone
+    match = match_info(rule_set("black_lady"))
+    bot = MonteCarlo()
+    bot.start(match)
+    # 2C 3C 5C, 2D, JH, and the king and queen of spades, of which the queen costs.
+    view = position(match, "2C 3C 5C 2D JH QS KS")
+    assert format_cards(bot.choices(view, others=0)) == "2C 2D JH QS KS"
+    assert format_cards(bot.choices(view, others=mask_of(parse_cards("4C TH")))) == "2C 5C 2D JH QS KS"
+
+
+def test_play_outs_end_with_all_points_given_away() -> None:
+    for rules in map(rule_set, RULE_SETS):
+        bot = MonteCarlo()
+        bot.start(match_info(rules))
+        hand = played(rules, 1, 5)
+        bot.play_out(hand)
+        assert sum(hand.penalty_taken) == hand.rules.penalty_total
+        assert sum(hand.bonus_taken) == sum(hand.rules.bonus)

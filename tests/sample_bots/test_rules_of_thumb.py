@@ -8,7 +8,7 @@ import pytest
 
 from arbiter.engine import compile_rules, mask_of, parse_cards, rule_set
 from tests.sample_bots.bots import fresh, pass_view, position, started
-from tests.sample_bots.sitting import Sitting
+from tests.sample_bots.sitting import Sitting, seats
 
 Tricks = Sequence[tuple[int, str, int]]
 
@@ -74,7 +74,8 @@ def test_moonshooter_shoots_with_a_strong_hand() -> None:
     rules = compile_rules(rule_set("black_lady", override={"pass_cycle": ["none"], "pass_count": 0}))
     strong = mask_of(parse_cards(STRONG))
     others = [card for card in rules.deck if not strong >> card & 1]
-    hands = [strong, *(mask_of(others[seat::3]) for seat in range(3))]
+    hands = [mask_of(others[third::3]) for third in range(3)]
+    hands.insert(seats(4, board=1, number=0).index(0), strong)
     bots = [fresh("moonshooter"), *(fresh("lowest") for _ in range(3))]
     outcome = Sitting(rules.source, bots, [1], deals={1: hands}).play()
     assert outcome.points[1] == (0, 26, 26, 26)

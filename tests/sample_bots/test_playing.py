@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -42,6 +45,20 @@ def test_folder_says_how_to_run_the_bot(name: str) -> None:
     assert described["name"] == name
     assert described["runtime"] == "python"
     assert (folder(name) / described["run"][-1]).is_file()
+
+
+def test_bots_are_programs_that_look_for_an_arbiter() -> None:
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(folder("uniform").parents[1])}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "bot.py"], cwd=folder(name), env=environment, stderr=subprocess.PIPE, encoding="utf-8"
+        )
+        for name in NAMES
+    ]
+    for program in started:
+        _, printed = program.communicate(timeout=60)
+        assert "ARBITER_ADDRESS is not set" in printed
+        assert program.returncode == 2
 
 
 def test_bot_that_does_not_exist() -> None:

@@ -55,7 +55,7 @@ class Player:
         self._clock: Final = clock
         self._now: Final = now
         self._bank = clock.bank
-        self._running_since: float | None = None
+        self._read_at = now()
         self.used = 0.0
         """Seconds for which the clock has run."""
         self.answered = 0
@@ -83,21 +83,19 @@ class Player:
 
     def start_clock(self) -> None:
         """A batch with requests is being sent."""
-        self._running_since = self._now()
+        self._read_at = self._now()
 
-    def stop_clock(self, answers: int) -> None:
-        """A message with this many answers has come; the clock goes on while requests are open."""
-        now = self._now()
-        if self._running_since is not None:
-            self.used += now - self._running_since
-            self._bank -= now - self._running_since
+    def read_clock(self, answers: int) -> None:
+        """A message with this many answers has come: what has passed since the last reading is charged."""
+        passed = self._now() - self._read_at
+        self._read_at += passed
+        self.used += passed
         self.answered += answers
-        self._bank += answers * self._clock.increment
-        self._running_since = now if self.open else None
+        self._bank += answers * self._clock.increment - passed
 
     @property
     def bank(self) -> float:
-        """Seconds that the clock held when it was last started or stopped."""
+        """Seconds that the clock held when it was last read."""
         return self._bank
 
     @property

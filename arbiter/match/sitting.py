@@ -171,7 +171,7 @@ class _Sitting:
             answered = before - (len(player.open) - player.asked)
             if not answered and player.faults == faults:
                 self._nonsense(player, "sent a message that answers nothing that it is asked")
-            player.stop_clock(answered)
+            player.read_clock(answered)
             if player.bank < 0:
                 raise self._timeout(player)
             if player.faults > self._plan.fault_limit:
@@ -181,7 +181,7 @@ class _Sitting:
     def _timeout(self, player: Player) -> LinkLost:
         clock, owed = self._plan.clock, f"requests open: {sum(number <= player.sent for number in player.open)}"
         by_bank = player.patience < clock.hard_stop
-        player.stop_clock(0)
+        player.read_clock(0)
         if by_bank:
             bank = f"its bank of {clock.bank:g} s + {clock.increment:g} s for each of {player.answered} answers"
             detail = f"used {player.used:.3f} s, which is all of {bank}; {owed}"

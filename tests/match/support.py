@@ -53,7 +53,7 @@ class BentLink(Link):
     Unlike a real bot's silence, an empty queue is waited for with no end of its own: the sitting's clock has to end it.
     """
 
-    def __init__(self, bot: Bot, bend: Bend = lambda message: [message]) -> None:
+    def __init__(self, bot: Bot, bend: Bend | None = None) -> None:
         self.batches: list[pb.SitResponse] = []
         self.closed = 0
         self._session = Session(bot)
@@ -66,7 +66,7 @@ class BentLink(Link):
     async def send(self, batch: pb.SitResponse) -> None:
         self.batches.append(batch)
         for honest in self._session.handle(batch):
-            for message in self._bend(honest):
+            for message in self._bend(honest) if self._bend else [honest]:
                 self._queue.put_nowait(message)
 
     async def receive(self) -> pb.SitRequest:

@@ -27,7 +27,7 @@ class Slow(BentLink):
     """Takes ``seconds`` over each message that it sends; answers row by row where ``piecemeal``."""
 
     def __init__(self, time: Time, seconds: float, *, piecemeal: bool = False) -> None:
-        super().__init__(Uniform(), rows if piecemeal else lambda message: [message])
+        super().__init__(Uniform(), rows if piecemeal else None)
         self._time = time
         self._seconds = seconds
 
@@ -67,7 +67,6 @@ def test_a_bot_is_told_what_its_clock_holds(piecemeal: bool) -> None:
 
 def test_the_clock_stands_still_while_nothing_is_asked() -> None:
     time = Time()
-    plan = plan_of(boards=3, clock=Clock(bank=50.0, increment=0.0))
     links = [Slow(time, 0.0), *(Slow(time, 2.0 if place == 1 else 0.0) for place in range(1, 4))]
     plan = plan_of(boards=3, open_tables=1, clock=Clock(bank=1000.0, increment=0.0))
     assert not play(plan, links, time).faults

@@ -184,17 +184,19 @@ class TestBrokenProtocol:
 
     def test_a_request_that_was_not_sent_yet_cannot_be_answered(self) -> None:
         def guess(message: pb.SitRequest) -> Iterable[pb.SitRequest]:
-            # The other pass of the table is in, so that the answer to this one makes a play request become due at once.
-            ahead = max(message.passes.request_id) + 1
-            return [message, pb.SitRequest(plays=pb.PlayAnswers(request_id=[ahead], card=[0]))]
+            # The last pass of a table makes a card due at once: from this bot, where it holds the card that opens.
+            message.plays.request_id.append(max(message.passes.request_id) + 1)
+            message.plays.card.append(51)
+            return [message]
 
-        plan = plan_of(boards=3)
-        links = [
-            BentLink(Uniform(), once(guess, "passes")) if place == 3 else BentLink(Uniform()) for place in range(4)
-        ]
-        record = play(plan, links)
+        plan = plan_of(rule_set("black_lady", (), {"pass_cycle": ["left"]}), boards=12)
+        record = play(plan, [BentLink(Uniform(), once(guess, "passes") if place == 3 else None) for place in range(4)])
         honest = play(plan, [BentLink(Uniform()) for _ in range(4)])
+        assert any(hand.places[hand.tricks[0].leader] == 3 for hand in honest.hands)
         assert record.hands == honest.hands
+        (fault,) = record.faults
+        assert (fault.entrant, fault.code) == (13, FaultCode.PROTOCOL_ERROR)
+        assert fault.detail.endswith("which asks for no card")
 
     def test_a_repeated_answer_never_reaches_another_decision(self) -> None:
         def repeat(message: pb.SitRequest) -> Iterable[pb.SitRequest]:

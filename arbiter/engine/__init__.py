@@ -22,6 +22,7 @@ from arbiter.engine.game import (
 )
 from arbiter.engine.hand import Hand, Phase, Trick
 from arbiter.engine.passing import check_pass, exchange, pass_direction, pass_target
+from arbiter.engine.playout import Taken, play_out
 from arbiter.engine.rules import Rules, compile_rules
 from arbiter.engine.ruleset import Moon, PassDirection, RuleSet
 from arbiter.engine.scoring import HandScore, moon_shooter, score_hand
@@ -51,6 +52,7 @@ __all__ = [
     "RuleSetError",
     "Rules",
     "Suit",
+    "Taken",
     "Trick",
     "after_hand",
     "best_seats",
@@ -69,6 +71,7 @@ __all__ = [
     "pass_direction",
     "pass_target",
     "pass_view",
+    "play_out",
     "play_view",
     "rule_set",
     "score_hand",

@@ -6,14 +6,15 @@ Cards are indexes and masks here (see :mod:`arbiter.engine.cards`); nothing is a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
-from typing import NamedTuple
+from functools import partial
+from typing import Final, NamedTuple
 
 from arbiter.engine.cards import CARDS, PLANE, PLANE_MASK, indexes_of
 from arbiter.engine.errors import EngineError, IllegalPlay
 from arbiter.engine.passing import check_pass, exchange, pass_target
-from arbiter.engine.rules import SUIT_MASKS, TWO_OF_CLUBS, Rules, legal_cards
+from arbiter.engine.rules import SUIT_MASKS, TWO_OF_CLUBS, Rules, legal_discards, legal_leads
 from arbiter.engine.ruleset import FirstLeader, PassDirection
 
 
@@ -25,7 +26,7 @@ class Phase(Enum):
     PLAYING = auto()
     """Seat ``turn`` owes a card."""
     DONE = auto()
-    """All cards are played, or the hand was ended by an offence."""
+    """All cards are played, or the hand was ended by an offence or early."""
 
 
 class Trick(NamedTuple):
@@ -41,14 +42,21 @@ class Trick(NamedTuple):
     """Points of its cards and of what was carried into it, bonus cards included; 0 when carried on."""
 
 
+_finished: Final[Callable[[tuple[int, tuple[int, ...], int | None, int]], Trick]] = partial(tuple.__new__, Trick)
+"""A trick from its parts, without the detour that a named tuple's own constructor makes."""
+
+_BITS: Final = {index: 1 << index for index in range(PLANE)}
+_TOPS: Final = tuple(index // 13 * 13 + 12 for index in range(PLANE))
+"""By card: the ace of its suit."""
+
+
 class Hand:
     """One hand in play.
 
     Args:
         rules: the compiled rule set.
         hands: by seat, the cards dealt as a mask (two planes with two packs). Any sizes are taken, so that positions
-        from
-            the middle of a hand can be set up; a hand is over when nobody holds a card.
+            from the middle of a hand can be set up; a hand is over when nobody holds a card.
         dealer: the dealer's seat.
         direction: where passed cards go; ``none`` starts play at once.
         kitty: cards left over by the deal, as a mask.
@@ -128,13 +136,17 @@ class Hand:
         self.bonus_taken = [0] * rules.seats
         """By seat: negative points taken so far."""
         self.pending_penalty = sum(rules.penalty[index] for index in indexes_of(kitty))
-        """Positive points that go with the next trick won (kitty, carried tricks)."""
+        """Positive points that go with the next trick won: of its cards, the kitty, carried tricks."""
         self.pending_bonus = sum(rules.bonus[index] for index in indexes_of(kitty))
         """Negative points that go with the next trick won."""
         self.offenders: tuple[int, ...] = ()
         """Seats whose offence ended the hand."""
         for trick in tricks:
-            self._collect(trick.cards, trick.winner)
+            for card in trick.cards:
+                self.pending_penalty += rules.penalty[card]
+                self.pending_bonus += rules.bonus[card]
+            if trick.winner is not None:
+                self._collect(trick.winner)
         if direction is PassDirection.NONE:
             self._start_play(self._first_leader() if leader is None else leader)
         else:
@@ -177,24 +189,22 @@ class Hand:
         Raises:
             IllegalPlay: the card is not among ``legal``; nothing has changed then.
         """
-        if card < 0 or not self.legal >> card & 1:
+        bit = _BITS.get(card, 0)
+        if not self.legal & bit:
             raise self.why_illegal(card)
         rules = self.rules
         seat = self.turn
-        self.hands[seat] ^= 1 << card
+        hands = self.hands
+        hands[seat] ^= bit
         trick = self.trick
         trick.append(card)
-        if rules.breakers >> card & 1:
-            self.broken = True
+        if rules.eventful[card]:
+            self._note(card)
         if len(trick) == rules.seats:
             self._finish_trick()
             return
         self.turn = seat = rules.next_seat[seat]
-        following = self.hands[seat] & SUIT_MASKS[trick[0]]
-        if following:
-            self.legal = following
-        else:
-            self.legal = self._legal_cards(trick[0])
+        self.legal = hands[seat] & SUIT_MASKS[trick[0]] or (hands[seat] if self.tricks else self._legal_discards())
 
     def why_illegal(self, card: int) -> IllegalPlay:
         """The error that says why ``turn`` may not play the card, which is not legal now."""
@@ -220,6 +230,28 @@ class Hand:
         self.offenders = offenders
         self._finish()
 
+    def end_early(self) -> None:
+        """End a hand that is :attr:`settled`: its score is what it would be after the last card.
+
+        Raises:
+            EngineError: it is not settled; nothing has changed then.
+        """
+        if not self.settled:
+            raise EngineError("the hand is not settled: cards with points are still to be taken; play on")
+        self._finish()
+
+    @property
+    def settled(self) -> bool:
+        """Whether all positive and bonus cards are taken, so that the cards left decide nothing (RULES.md, section 4).
+
+        This is the cheap half of :func:`~arbiter.engine.claims.is_settled`: True is a proof, False is none.
+        """
+        return (
+            self.phase is not Phase.PASSING
+            and sum(self.penalty_taken) == self.rules.penalty_total
+            and sum(self.bonus_taken) == self.rules.bonus_total
+        )
+
     @property
     def first_trick(self) -> bool:
         """Whether the first trick is being played."""
@@ -241,40 +273,50 @@ class Hand:
     def _start_play(self, leader: int) -> None:
         self.phase = Phase.PLAYING
         self.turn = self.leader = leader
-        self.legal = self._legal_cards(None)
+        self.legal = self._legal_leads()
 
-    def _legal_cards(self, led: int | None) -> int:
-        """What ``turn`` may play on ``led``, or lead."""
-        return legal_cards(self.rules, self.hands[self.turn], led, not self.tricks, self.broken)
+    def _legal_leads(self) -> int:
+        return legal_leads(self.rules, self.hands[self.turn], not self.tricks, self.broken)
 
-    def _winning_position(self, last: bool) -> int | None:
-        """Position in the trick of the card that takes it; None when nobody does."""
-        return _winner(self.trick)
+    def _legal_discards(self) -> int:
+        return legal_discards(self.rules, self.hands[self.turn], not self.tricks)
 
     def _finish_trick(self) -> None:
+        """The highest card of the led suit takes the trick, of equal ones the first (RULES.md, rule 7)."""
         trick = self.trick
-        last = not any(self.hands)
-        position = self._winning_position(last)
+        best = trick[0]
+        top = _TOPS[best]
+        for card in trick:
+            if best < card <= top:
+                best = card
+        self._end_trick((self.leader + trick.index(best)) % self.rules.seats, not any(self.hands))
+
+    def _end_trick(self, winner: int | None, last: bool) -> None:
+        """Give the trick to its winner, or carry it on where there is none, and let the next lead begin."""
+        points = 0
         leader = self.leader
-        winner = None if position is None else (leader + position) % self.rules.seats
-        self.tricks.append(Trick(leader, tuple(trick), winner, self._collect(trick, winner)))
         if winner is not None:
             self.leader = winner
+            if self.pending_penalty or self.pending_bonus:
+                points = self._collect(winner)
+        self.tricks.append(_finished((leader, tuple(self.trick), winner, points)))
         self.trick = []
         if last:
             self._finish()
             return
-        self.turn = self.leader
-        self.legal = self._legal_cards(None)
+        self.turn = turn = self.leader
+        self.legal = self.hands[turn] if self.broken else self._legal_leads()
 
-    def _collect(self, cards: Sequence[int], winner: int | None) -> int:
-        """Count a trick for its winner, with all that waits for one; returns the points taken."""
-        penalty, bonus = self.rules.penalty, self.rules.bonus
-        for card in cards:
-            self.pending_penalty += penalty[card]
-            self.pending_bonus += bonus[card]
-        if winner is None:
-            return 0
+    def _note(self, card: int) -> None:
+        """Count a card that was played for whoever takes it, and see whether it breaks hearts."""
+        rules = self.rules
+        self.pending_penalty += rules.penalty[card]
+        self.pending_bonus += rules.bonus[card]
+        if rules.breakers & _BITS[card]:
+            self.broken = True
+
+    def _collect(self, winner: int) -> int:
+        """Give the points that wait for a winner to this seat; returns them."""
         points = self.pending_penalty + self.pending_bonus
         self.penalty_taken[winner] += self.pending_penalty
         self.bonus_taken[winner] += self.pending_bonus
@@ -301,36 +343,26 @@ class _TwoPackHand(Hand):
                 # Playing flips the card's lower bit; flipped here too, it stays set, and the upper one goes.
                 self.hands[self.turn] = held ^ second ^ (1 << card)
         super().play(card)
+        self.legal &= PLANE_MASK
 
-    def _legal_cards(self, led: int | None) -> int:
-        return legal_cards(self.rules, self.hands[self.turn] & PLANE_MASK, led, not self.tricks, self.broken)
+    def _legal_leads(self) -> int:
+        return legal_leads(self.rules, self.hands[self.turn] & PLANE_MASK, not self.tricks, self.broken)
+
+    def _legal_discards(self) -> int:
+        return legal_discards(self.rules, self.hands[self.turn] & PLANE_MASK, not self.tricks)
 
 
 class _CancellationHand(_TwoPackHand):
-    """Two copies of a card in one trick cancel each other."""
+    """Two copies of a card in one trick cancel each other (RULES.md, 3.11)."""
 
     __slots__ = ()
 
-    def _winning_position(self, last: bool) -> int | None:
-        position = _uncancelled_winner(self.trick)
-        return 0 if position is None and last else position
-
-
-def _winner(trick: Sequence[int]) -> int:
-    """Position in the trick of the highest card of the led suit; of equal ones the first (RULES.md, rule 7)."""
-    best = trick[0]
-    top = best - best % 13 + 12
-    position = 0
-    for index in range(1, len(trick)):
-        if best < trick[index] <= top:
-            best = trick[index]
-            position = index
-    return position
-
-
-def _uncancelled_winner(trick: Sequence[int]) -> int | None:
-    """The same where two copies of a card in one trick cancel each other (RULES.md, 3.11); None when all did."""
-    alone = [index for index, card in enumerate(trick) if trick.count(card) == 1]
-    led = SUIT_MASKS[trick[0]]
-    following = [index for index in alone if led >> trick[index] & 1]
-    return max(following, key=lambda index: trick[index], default=None)
+    def _finish_trick(self) -> None:
+        trick = self.trick
+        last = not any(self.hands)
+        led = SUIT_MASKS[trick[0]]
+        alone = [card for card in trick if led >> card & 1 and trick.count(card) == 1]
+        if alone:
+            self._end_trick((self.leader + trick.index(max(alone))) % self.rules.seats, last)
+        else:
+            self._end_trick(self.leader if last else None, last)

@@ -28,6 +28,8 @@ class Rules:
     cancellation: bool
     next_seat: tuple[int, ...]
     """By seat: the seat to its left."""
+    others: tuple[tuple[int, ...], ...]
+    """By seat: all other seats, clockwise from its left."""
     opening_card: int
     """Mask of the one card that may open the first trick; 0 where any may."""
     first_trick_barred: int
@@ -44,8 +46,12 @@ class Rules:
     """By card: its negative points, else 0."""
     scoring: int
     """Mask of all cards with points of either sign."""
+    eventful: tuple[bool, ...]
+    """By card: whether playing it does more than lie there, by its points or by breaking hearts."""
     penalty_total: int
     """All positive points of the pack: what a moon and a revoke are worth."""
+    bonus_total: int
+    """All negative points of the pack."""
     deck: tuple[int, ...]
     """The pack in index order, each card as often as it is in the game: what a deal shuffles."""
 
@@ -67,6 +73,7 @@ def compile_rules(source: RuleSet) -> Rules:
         excused = restricted
     if restricted and source.lead_if_only_penalty is LeadIfOnlyPenalty.FREE:
         excused |= QUEEN_OF_SPADES
+    breakers = HEARTS | (QUEEN_OF_SPADES if source.qs_breaks_hearts else 0)
     opens = source.first_leader is FirstLeader.HOLDER_2C and source.first_lead is FirstLead.TWO_OF_CLUBS
     return Rules(
         source=source,
@@ -75,15 +82,20 @@ def compile_rules(source: RuleSet) -> Rules:
         two_packs=source.decks == 2,
         cancellation=source.cancellation,
         next_seat=tuple((seat + 1) % source.players for seat in range(source.players)),
+        others=tuple(
+            tuple((seat + step) % source.players for step in range(1, source.players)) for seat in range(source.players)
+        ),
         opening_card=TWO_OF_CLUBS if opens else 0,
         first_trick_barred=penalty_mask if source.first_trick_ban is FirstTrickBan.PENALTY_CARDS else 0,
         lead_barred=restricted,
         lead_excused=excused,
-        breakers=HEARTS | (QUEEN_OF_SPADES if source.qs_breaks_hearts else 0),
+        breakers=breakers,
         penalty=penalty,
         bonus=bonus,
         scoring=penalty_mask | bonus_mask,
+        eventful=tuple(bool((penalty_mask | bonus_mask | breakers) >> index & 1) for index in range(52)),
         penalty_total=sum(penalty[index] for index in deck),
+        bonus_total=sum(bonus[index] for index in deck),
         deck=deck,
     )
 
@@ -115,15 +127,22 @@ def legal_cards(rules: Rules, hand: int, led: int | None, first_trick: bool, bro
         first_trick: whether this is the hand's first trick.
         broken: whether hearts are broken.
     """
-    if led is not None:
-        following = hand & SUIT_MASKS[led]
-        if following:
-            return following
-        if first_trick:
-            return hand & ~rules.first_trick_barred or hand
-        return hand
+    if led is None:
+        return legal_leads(rules, hand, first_trick, broken)
+    return hand & SUIT_MASKS[led] or legal_discards(rules, hand, first_trick)
+
+
+def legal_leads(rules: Rules, hand: int, first_trick: bool, broken: bool) -> int:
+    """What ``hand`` may lead (rules 3 and 5)."""
     if first_trick and rules.opening_card:
         return rules.opening_card
     if broken or not hand & ~rules.lead_excused:
         return hand
     return hand & ~rules.lead_barred
+
+
+def legal_discards(rules: Rules, hand: int, first_trick: bool) -> int:
+    """What ``hand`` may play when it is void in the suit led (rule 4)."""
+    if first_trick:
+        return hand & ~rules.first_trick_barred or hand
+    return hand

@@ -1,0 +1,182 @@
+"""What the tests of whole runs share: the command line as a process, and a search for everything that it started.
+
+Every run gets a folder of its own for temporary files. Its path is the mark by which a process of the run is known:
+it is in the environment of workers, on the command line of Redis, and among the mounts of a caged bot.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import arbiter
+
+REPOSITORY = Path(arbiter.__file__).parent.parent
+BOTS = REPOSITORY / "tests" / "bots"
+SAMPLES = REPOSITORY / "sample_bots"
+COMMAND = (sys.executable, "-m", "arbiter.cli.main")
+DEADLINE = 60.0  # seconds after which a test gives up waiting for something that must happen
+SEED = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+
+def tournament_file(folder: Path, bots: Sequence[Path], *, boards: int = 2, name: str = "cup") -> Path:
+    """A tournament of these bots, each under the name bot1, bot2, ..."""
+    lines = [f'name = "{name}"', "workers = 2", f'deal_seed = "{SEED}"', "[match]", f"boards = {boards}"]
+    for number, bot in enumerate(bots, 1):
+        lines += ["[[entrants]]", f'bot = "{bot}"', f'name = "bot{number}"']
+    path = folder / f"{name}.toml"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def environment(temporary: Path) -> dict[str, str]:
+    """The environment of a run: nothing that a user has set for this program."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("ARBITER_")}
+    return {**clean, "PYTHONPATH": str(REPOSITORY), "TMPDIR": str(temporary), "COLUMNS": "200"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A data folder and a folder for temporary files, with short paths."""
+
+    data: Path
+    temporary: Path
+
+    def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        """The command's outcome."""
+        with self.start(*arguments) as process:
+            output, errors = process.communicate(timeout=DEADLINE)
+        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+        """The command as a process, in a session of its own."""
+        return subprocess.Popen(
+            [*COMMAND, *map(str, arguments), "--data-dir", str(self.data)],
+            env=environment(self.temporary),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def processes(self) -> list[int]:
+        """Every living process that a run here started, whoever is its parent now."""
+        return [pid for pid in _living() if pid != os.getpid() and self._owns(pid)]
+
+    def workers(self) -> list[int]:
+        """The worker processes."""
+        return [pid for pid in self.processes() if b"\0-m\0workers\0" in _read(pid, "cmdline")]
+
+    def run_folders(self) -> list[Path]:
+        """What runs have left among the temporary files."""
+        return list(self.temporary.glob("hearts-arbiter-*"))
+
+    def _owns(self, pid: int) -> bool:
+        mark = os.fsencode(self.temporary)
+        return any(mark in _read(pid, name) for name in ("environ", "cmdline", "mountinfo"))
+
+
+@contextmanager
+def new_place() -> Iterator[Place]:
+    """A place that no process is left in."""
+    with tempfile.TemporaryDirectory(prefix="e2e-", dir="/tmp") as name:
+        folder = Path(name)
+        for part in ("data", "run"):
+            (folder / part).mkdir()
+        place = Place(folder / "data", folder / "run")
+        try:
+            yield place
+            until(lambda: not place.processes(), "every process of the run ends")
+        finally:
+            for pid in place.processes():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def bots_of(worker: int) -> list[int]:
+    """The processes below a worker: cages and the bots in them."""
+    parents = {pid: _parent(pid) for pid in _living()}
+    found = [worker]
+    for pid in found:
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found[1:]
+
+
+def playing_worker(place: Place) -> int:
+    """Wait until a worker plays a sitting, its four bots started; returns its process id."""
+    found: list[int] = []
+
+    def one_plays() -> bool:
+        # A cage is three processes: bubblewrap outside and inside, and the bot.
+        found[:] = [worker for worker in place.workers() if len(bots_of(worker)) >= 12]
+        return bool(found)
+
+    until(one_plays, "a worker plays")
+    return found[0]
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Look again and again until something has come true."""
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < end, f"what must happen did not: {what}"
+        time.sleep(0.02)
+
+
+def standings(place: Place, tournament: str) -> dict[str, Any]:
+    """What `tournament standings --json` says, without the id."""
+    outcome = place.run("tournament", "standings", tournament, "--json")
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    found: dict[str, Any] = json.loads(outcome.stdout)
+    del found["tournament"]
+    return found
+
+
+def resume_arguments(errors: str) -> list[str]:
+    """The arguments of the command that an interrupted run printed, without the data folder."""
+    (line,) = (line for line in errors.splitlines() if " tournament resume " in line)
+    words = shlex.split(line)[1:]
+    at = words.index("--data-dir")
+    return words[:at] + words[at + 2 :]
+
+
+def _living() -> list[int]:
+    """Ids of all processes that are not dead."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and _state(int(name)) not in "ZX":
+            found.append(int(name))
+    return found
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of `/proc/PID/stat` from the state on; empty when it is gone."""
+    return _read(pid, "stat").decode(errors="replace").rpartition(")")[2].split()
+
+
+def _state(pid: int) -> str:
+    fields = _stat(pid)
+    return fields[0] if fields else "X"
+
+
+def _parent(pid: int) -> int:
+    fields = _stat(pid)
+    return int(fields[1]) if fields else 0
+
+
+def _read(pid: int, name: str) -> bytes:
+    try:
+        return Path("/proc", str(pid), name).read_bytes()
+    except OSError:  # gone meanwhile, or another user's
+        return b""

@@ -1,0 +1,95 @@
+"""Whole tournaments by the command line: the same standings whatever happens on the way, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from arbiter.store import AttemptOutcome, SittingKey, Store
+from tests.e2e.support import Place, bots_of, playing_worker, resume_arguments, standings, until
+
+
+def newest(place: Place) -> str:
+    """The id of the tournament that was made last."""
+    with Store.open(place.data / "arbiter.db") as store:
+        return store.tournaments()[0].id
+
+
+def recorded(place: Place, tournament: str) -> int:
+    with Store.open(place.data / "arbiter.db") as store:
+        return store.progress(tournament).recorded
+
+
+def end_in_mid_sitting(place: Place, process: subprocess.Popen[str], number: signal.Signals) -> str:
+    """Send a run a signal while a sitting is played; returns what it wrote to stderr before it ended."""
+    playing_worker(place)
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=30)
+    assert output == ""
+    assert "Traceback" not in errors
+    until(lambda: not place.processes(), "workers, Redis, cages and bots end with the run")
+    return errors
+
+
+def test_one_worker_and_four_come_to_the_same_last_digit(place: Place, cup: Path, undisturbed: dict[str, Any]) -> None:
+    outcome = place.run("tournament", "run", cup, "--workers", "1")
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    assert standings(place, newest(place)) == undisturbed
+    assert place.run_folders() == []
+
+
+def test_a_worker_killed_in_mid_sitting_costs_time_and_nothing_else(
+    place: Place, cup: Path, undisturbed: dict[str, Any]
+) -> None:
+    with place.start("tournament", "run", cup) as run:
+        worker = playing_worker(place)
+        bots = bots_of(worker)
+        os.kill(worker, signal.SIGKILL)
+        until(lambda: not set(bots) & set(place.processes()), "its bots end with it")
+        tournament = newest(place)
+
+        second = place.run("tournament", "resume", tournament)
+        assert second.returncode == 2
+        assert second.stdout == ""
+        assert second.stderr.startswith(f"error: tournament {tournament} is in use by process {run.pid}")
+        assert second.stderr.count("\n") == 1
+
+        errors = run.communicate(timeout=60)[1]
+    assert run.returncode == 0
+    started_again, expired = errors.splitlines()
+    assert "killed by SIGKILL" in started_again
+    assert expired.endswith("its lease expired")
+    assert standings(place, tournament) == undisturbed
+    with Store.open(place.data / "arbiter.db") as store:
+        tries = [store.attempts(SittingKey(tournament, 0, number)) for number in range(4)]
+    outcomes = sorted([attempt.outcome for attempt in attempts] for attempts in tries)
+    assert outcomes == [[AttemptOutcome.LOST, AttemptOutcome.RECORDED], *[[AttemptOutcome.RECORDED]] * 3]
+    assert place.run_folders() == []
+
+
+def test_a_run_that_is_ended_in_any_way_goes_on_where_it_was(
+    place: Place, cup: Path, undisturbed: dict[str, Any]
+) -> None:
+    command: list[str | Path] = ["tournament", "run", cup]
+    done = 0
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        with place.start(*command) as run:
+            errors = end_in_mid_sitting(place, run, number)
+        tournament = newest(place)
+        assert recorded(place, tournament) >= done
+        done = recorded(place, tournament)
+        if number is signal.SIGKILL:
+            assert run.returncode == -signal.SIGKILL
+        else:
+            assert run.returncode == 130
+            assert "Interrupted. Nothing that was recorded is lost; to go on:" in errors
+            assert place.run_folders() == []
+            command = [*resume_arguments(errors)]
+            assert command == ["tournament", "resume", tournament]
+    outcome = place.run(*command)
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    assert standings(place, tournament) == undisturbed
+    assert place.run_folders() == [], "what the killed run left is gone too"

@@ -1,0 +1,28 @@
+"""A store, a clock and a desk of its own for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from arbiter.store import Store
+from arbiter.tournament import Desk
+from tests.tournament.support import Clock
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "arbiter.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def desk(store: Store, clock: Clock) -> Desk:
+    return Desk(store, now=clock)

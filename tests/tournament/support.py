@@ -1,0 +1,101 @@
+"""Tournaments in a store, and what an honest worker would report of their sittings."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from arbiter.links import LocalLink
+from arbiter.match import SittingPlan, SittingRecord, play_sitting, replay_of, write_replay
+from arbiter.sdk import Bot, Card, CardView, PassView
+from arbiter.store import BotLog, Entrant, Recorded, Store, TournamentState
+from arbiter.tournament import Desk, Grant, TournamentSpec, parse_spec, plan_tournament
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ID = "cup-1a2b"
+SEED = "00112233445566778899aabbccddeeff" * 2
+
+
+class Clock:
+    """A time that a test moves on."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> datetime:
+        return START + timedelta(seconds=self.seconds)
+
+
+class Lowest(Bot):
+    """Passes high and plays low."""
+
+    def choose_pass(self, view: PassView) -> list[Card]:
+        return sorted(view.hand, key=lambda card: card.rank)[-view.pass_count :]
+
+    def choose_card(self, view: CardView) -> Card:
+        return min(view.legal, key=lambda card: card.rank)
+
+
+class Revoker(Lowest):
+    """Plays a card that it does not hold."""
+
+    def choose_card(self, view: CardView) -> Card:
+        held = set(view.hand)
+        return next(card for card in (Card(index) for index in range(52)) if card not in held)
+
+
+def spec_of(entrants: int = 4, *, boards: int = 2, seed: str | None = SEED, **rest: object) -> TournamentSpec:
+    """A tournament file's content for this many bots."""
+    data: dict[str, object] = {"name": "cup", "match": {"boards": boards}, **rest}
+    data["entrants"] = [{"bot": f"bot{number}"} for number in range(entrants)]
+    if seed is not None:
+        data["deal_seed"] = seed
+    return parse_spec(data, Path("/bots"))
+
+
+def create(store: Store, spec: TournamentSpec | None = None, *, running: bool = True) -> str:
+    """Write the plan of a tournament; its entrants' digests are made up."""
+    spec = spec or spec_of()
+    entrants = [
+        Entrant(index, f"bot{index}", f"{index:064x}", f"/bots/{index}", {}) for index in range(len(spec.entrants))
+    ]
+    tournament, matches = plan_tournament(ID, spec, entrants, START)
+    store.create_tournament(tournament, entrants, matches, spec.rules.players)
+    if running:
+        store.set_state(ID, TournamentState.RUNNING, now=START)
+    return ID
+
+
+def granted(desk: Desk, sitting: str, worker: str = "w1") -> Grant:
+    """Lease a sitting that is free."""
+    grant = desk.lease(sitting, worker)
+    assert isinstance(grant, Grant), grant
+    return grant
+
+
+def played(plan: SittingPlan, bots: Sequence[Bot] | None = None) -> SittingRecord:
+    """Play a sitting in this process."""
+    links = [LocalLink(bot) for bot in bots or [Lowest() for _ in plan.bots]]
+    return asyncio.run(play_sitting(plan, links))
+
+
+def text_of(record: SittingRecord) -> bytes:
+    """A replay's lines."""
+    return write_replay(replay_of(record.plan, record.hands, record.faults))
+
+
+def report(desk: Desk, grant: Grant, text: bytes | None = None) -> Recorded:
+    """Report a sitting as an honest worker does, or with another replay."""
+    if text is None:
+        text = text_of(played(grant.plan))
+    logs = [BotLog(bot.entrant, "exit status 0", f"said {bot.name}") for bot in grant.plan.bots]
+    return desk.report(grant.plan.sitting, grant.lease.attempt, zlib.compress(text), logs, 1.5)
+
+
+def play_all(store: Store, desk: Desk) -> None:
+    """Play every sitting that is planned, in schedule order."""
+    for key in store.planned(ID):
+        assert report(desk, granted(desk, str(key))) is Recorded.RECORDED

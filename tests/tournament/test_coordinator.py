@@ -1,0 +1,252 @@
+"""The coordinator with a real Redis: what is sent, what is sent again, and when it stops."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+import redis
+
+from arbiter.store import AttemptOutcome, SittingKey, Store, TournamentState
+from arbiter.supervisor.redis import EmbeddedRedis
+from arbiter.supervisor.rundir import RunDirectory
+from arbiter.tournament import CelerySender, Coordinator, Desk, Grant, coordinator
+from tests.tournament.support import ID, START, create, granted, report, spec_of
+
+DEADLINE = 20.0
+QUEUE = f"arbiter.{ID}"
+
+
+@pytest.fixture(autouse=True)
+def haste(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks at the plan come quickly; what happens at them is the same."""
+    monkeypatch.setattr(coordinator, "TICK", 0.05)
+    monkeypatch.setattr(coordinator, "LOST_AFTER", 0.2)
+
+
+@pytest.fixture
+def desk(store: Store) -> Desk:
+    """A desk that lives in the coordinator's time."""
+    return Desk(store)
+
+
+class Queue:
+    """The queue as Redis has it, and a coordinator that fills it."""
+
+    def __init__(self, folder: Path, store: Store, desk: Desk, workers: int) -> None:
+        self.desk = desk
+        self.troubles: list[str] = []
+        self.client = redis.Redis(unix_socket_path=str(folder / "redis.sock"))
+        self.sender = CelerySender(f"redis+socket://{folder}/redis.sock", QUEUE)
+        drive = Coordinator(store, desk, self.sender, ID, workers, self.troubles.append)
+        self.ended = asyncio.ensure_future(drive.run())
+
+    def waiting(self) -> list[str]:
+        """The sittings in the queue, next one first."""
+        return [_sitting(raw) for raw in reversed(cast("list[bytes]", self.client.lrange(QUEUE, 0, -1)))]
+
+    def take(self) -> str:
+        """The next sitting, as a worker takes it."""
+        return _sitting(cast("bytes", self.client.rpop(QUEUE)))
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Look again and again; the coordinator must not have ended."""
+        async with asyncio.timeout(DEADLINE):
+            while not condition():
+                await asyncio.sleep(0.01)
+
+    async def play(self) -> None:
+        """Take whatever comes, play and report it, until cancelled."""
+        while True:
+            await self.until(lambda: bool(self.waiting()))
+            grant = self.desk.lease(self.take(), "w1")
+            if isinstance(grant, Grant):
+                await asyncio.to_thread(report, self.desk, grant)
+
+
+def _sitting(raw: bytes) -> str:
+    arguments, _, _ = json.loads(base64.b64decode(json.loads(raw)["body"]))
+    return str(arguments[0])
+
+
+@asynccontextmanager
+async def queue(folder: Path, store: Store, desk: Desk, workers: int = 2) -> AsyncIterator[Queue]:
+    found = Queue(folder, store, desk, workers)
+    try:
+        yield found
+    finally:
+        found.ended.cancel()
+        await asyncio.gather(found.ended, return_exceptions=True)
+        found.sender.close()
+        found.client.close()
+
+
+def with_redis(test: Callable[[Path], Awaitable[None]]) -> None:
+    """Run a test with an embedded Redis in a folder."""
+
+    async def run() -> None:
+        with RunDirectory() as folder:
+            async with EmbeddedRedis(folder):
+                await test(folder)
+
+    asyncio.run(run())
+
+
+def test_sittings_are_sent_in_schedule_order_a_few_more_than_there_are_workers(store: Store, desk: Desk) -> None:
+    create(store, spec_of(5))
+    keys = [str(key) for key in store.planned(ID)]
+
+    async def test(folder: Path) -> None:
+        async with queue(folder, store, desk) as sent:
+            await sent.until(lambda: len(sent.waiting()) >= 4)
+            assert sent.waiting() == keys[:4]
+            assert sent.take() == keys[0]
+            granted(desk, keys[0])
+            await sent.until(lambda: len(sent.waiting()) >= 4)
+            assert sent.waiting() == keys[1:5], "what is leased makes room for the next"
+            assert not sent.ended.done()
+
+    with_redis(test)
+
+
+def test_what_redis_loses_is_sent_again(store: Store, desk: Desk) -> None:
+    create(store)
+    keys = [str(key) for key in store.planned(ID)]
+
+    async def test(folder: Path) -> None:
+        async with queue(folder, store, desk) as sent:
+            await sent.until(lambda: sent.waiting() == keys)
+            sent.client.flushall()
+            await sent.until(lambda: sent.waiting() == keys)
+            assert sent.take() == keys[0]
+            await sent.until(lambda: keys[0] in sent.waiting())
+            assert sent.troubles == []
+
+    with_redis(test)
+
+
+def test_a_sitting_whose_lease_expired_is_sent_again(store: Store) -> None:
+    create(store)
+    desk = Desk(store, lease=timedelta(seconds=0.1))
+    first = SittingKey(ID, 0, 0)
+
+    async def test(folder: Path) -> None:
+        async with queue(folder, store, desk) as sent:
+            await sent.until(lambda: bool(sent.waiting()))
+            assert sent.take() == str(first)
+            granted(desk, str(first))
+            await sent.until(lambda: str(first) in sent.waiting())
+            assert store.attempts(first)[0].outcome is AttemptOutcome.LOST
+            assert desk.live == {}
+
+    with_redis(test)
+
+
+def test_a_tournament_is_completed_with_its_last_sitting(store: Store, desk: Desk) -> None:
+    create(store, spec_of(boards=1))
+
+    async def test(folder: Path) -> None:
+        async with queue(folder, store, desk) as sent:
+            player = asyncio.ensure_future(sent.play())
+            assert await asyncio.wait_for(sent.ended, DEADLINE) is TournamentState.COMPLETED
+            player.cancel()
+
+    with_redis(test)
+    assert store.progress(ID).recorded == 4
+    assert {len(store.attempts(SittingKey(ID, 0, number))) for number in range(4)} == {1}
+
+
+def test_a_sitting_given_back_three_times_fails_the_tournament_after_all_others_were_played(
+    store: Store, desk: Desk
+) -> None:
+    create(store, spec_of(boards=1))
+    bad = f"{ID}/0/1"
+
+    async def test(folder: Path) -> None:
+        async with queue(folder, store, desk) as sent:
+            while not sent.ended.done():
+                await sent.until(lambda: bool(sent.waiting()) or sent.ended.done())
+                if sent.ended.done():
+                    break
+                grant = desk.lease(sent.take(), "w1")
+                if not isinstance(grant, Grant):
+                    continue
+                if str(grant.lease.key) == bad:
+                    desk.release(bad, grant.lease.attempt, "bubblewrap fails: no user namespaces")
+                else:
+                    await asyncio.to_thread(report, desk, grant)
+            assert await sent.ended is TournamentState.FAILED
+
+    with_redis(test)
+    assert store.progress(ID).recorded == 3
+    reason = f"1 sitting could not be played; {bad}: bubblewrap fails: no user namespaces"
+    assert store.tournament(ID).failure == reason
+
+
+def test_a_sitting_that_ends_its_workers_is_not_tried_for_ever(store: Store) -> None:
+    create(store, spec_of(boards=1))
+    desk = Desk(store, lease=timedelta(seconds=0.02))
+    bad = SittingKey(ID, 0, 0)
+
+    async def test(folder: Path) -> None:
+        async with queue(folder, store, desk) as sent:
+            while not sent.ended.done():
+                if not sent.waiting():
+                    await asyncio.sleep(0.01)
+                    continue
+                sitting = sent.take()
+                grant = desk.lease(sitting, "w1")
+                if sitting != str(bad) and isinstance(grant, Grant):
+                    await asyncio.to_thread(report, desk, grant)
+            assert await sent.ended is TournamentState.FAILED
+
+    with_redis(test)
+    assert store.progress(ID).recorded == 3
+    assert len(store.attempts(bad)) == 5
+    assert "its lease expired, the last of 5 that were lost" in str(store.tournament(ID).failure)
+
+
+def test_a_redis_that_goes_away_is_waited_for(store: Store, desk: Desk) -> None:
+    create(store, spec_of(boards=1))
+
+    async def test() -> None:
+        with RunDirectory() as folder:
+            async with EmbeddedRedis(folder):
+                sent = Queue(folder, store, desk, workers=1)
+                await sent.until(lambda: bool(sent.waiting()))
+            await sent.until(lambda: bool(sent.troubles))
+            assert sent.troubles[0].startswith("Redis does not answer: ")
+            assert "; trying again in " in sent.troubles[0]
+            assert "\n" not in sent.troubles[0]
+            assert not sent.ended.done()
+            async with EmbeddedRedis(folder):
+                player = asyncio.ensure_future(sent.play())
+                assert await asyncio.wait_for(sent.ended, DEADLINE) is TournamentState.COMPLETED
+                player.cancel()
+                sent.sender.close()
+                sent.client.close()
+
+    asyncio.run(test())
+    assert store.progress(ID).recorded == 4
+
+
+@pytest.mark.parametrize("state", [TournamentState.PAUSED, TournamentState.CANCELLED])
+def test_the_coordinator_ends_when_the_host_stops_the_tournament(
+    store: Store, desk: Desk, state: TournamentState
+) -> None:
+    create(store)
+
+    async def test(folder: Path) -> None:
+        async with queue(folder, store, desk) as sent:
+            await sent.until(lambda: bool(sent.waiting()))
+            store.set_state(ID, state, now=START)
+            assert await asyncio.wait_for(sent.ended, DEADLINE) is state
+
+    with_redis(test)

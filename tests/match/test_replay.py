@@ -30,7 +30,7 @@ class Revoker(Uniform):
 
 def _sitting(name: str, options: tuple[str, ...] = (), *, game: bool = False, revoke: bool = False) -> SittingRecord:
     rules = rule_set(name, options, {"heart_value": 0} if "choice_moon" in options else {})
-    plan = plan_of(rules, boards=1 if game else 4, game=game)
+    plan = plan_of(rules, boards=1 if game else 4, game=game, fault_limit=0)
     links: list[Link] = [LocalLink(Revoker() if revoke and place == 2 else Uniform()) for place in range(rules.players)]
     return play(plan, links)
 

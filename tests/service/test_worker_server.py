@@ -1,0 +1,253 @@
+"""The workers' service through the real wire: who gets in, what is refused and how, and what is found out about it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import zlib
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2
+
+from arbiter.api.worker.v1 import worker_pb2 as pb
+from arbiter.api.worker.v1 import worker_pb2_grpc
+from arbiter.errors import InfrastructureError, UsageError
+from arbiter.match import plan_from_message
+from arbiter.service import WorkerServer
+from arbiter.store import Recorded, SittingKey, SittingState, Store, StoreError
+from arbiter.supervisor.rundir import RunDirectory
+from arbiter.tournament import Desk
+from tests.tournament.support import ID, create, played, spec_of, text_of
+
+SERVICE = "arbiter.api.worker.v1.WorkerService"
+TOKEN = "the-workers-token"
+FIRST = f"{ID}/0/0"
+
+Test = Callable[[grpc.aio.Channel], Awaitable[None]]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "arbiter.db") as opened:
+        create(opened, spec_of(boards=1))
+        yield opened
+
+
+def served(desk: Desk, test: Test) -> None:
+    """Run a test against a server on a unix socket."""
+
+    async def run() -> None:
+        with RunDirectory() as folder:
+            async with (
+                WorkerServer(desk, f"unix:{folder}/arbiter.sock", TOKEN) as server,
+                grpc.aio.insecure_channel(server.address) as channel,
+            ):
+                await test(channel)
+
+    asyncio.run(run())
+
+
+def stub_of(channel: grpc.aio.Channel) -> worker_pb2_grpc.WorkerServiceAsyncStub:
+    return worker_pb2_grpc.WorkerServiceStub(channel)
+
+
+def bearer(token: str) -> tuple[tuple[str, str], ...]:
+    return (("authorization", f"Bearer {token}"),)
+
+
+async def health_of(channel: grpc.aio.Channel, service: str) -> str:
+    """What the server says of a service, asked as any client in any language does."""
+    check = channel.unary_unary(
+        "/grpc.health.v1.Health/Check",
+        request_serializer=health_pb2.HealthCheckRequest.SerializeToString,
+        response_deserializer=health_pb2.HealthCheckResponse.FromString,
+    )
+    answer = await check(health_pb2.HealthCheckRequest(service=service))
+    return health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
+
+
+@contextmanager
+def refused(code: grpc.StatusCode, message: str) -> Iterator[None]:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        yield
+    assert caught.value.code() is code
+    details = str(caught.value.details())
+    assert message in details
+    assert "\n" not in details
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        (),
+        bearer(""),
+        bearer("wrong"),
+        bearer(TOKEN + "x"),
+        bearer(TOKEN[:-1]),
+        (("authorization", TOKEN),),
+        (("authorization", f"Basic {TOKEN}"),),
+    ],
+)
+def test_without_the_token_no_call_gets_in(store: Store, metadata: tuple[tuple[str, str], ...]) -> None:
+    async def test(channel: grpc.aio.Channel) -> None:
+        stub = stub_of(channel)
+        message = "set ARBITER_WORKER_TOKEN"
+        with refused(grpc.StatusCode.UNAUTHENTICATED, message):
+            await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=FIRST, worker="w1"), metadata=metadata)
+        with refused(grpc.StatusCode.UNAUTHENTICATED, message):
+            await stub.RenewLease(pb.RenewLeaseRequest(sitting=FIRST, attempt=1), metadata=metadata)
+        with refused(grpc.StatusCode.UNAUTHENTICATED, message):
+            await stub.ReportSitting(pb.ReportSittingRequest(sitting=FIRST, attempt=1), metadata=metadata)
+        with refused(grpc.StatusCode.UNAUTHENTICATED, message):
+            await stub.ReleaseSitting(pb.ReleaseSittingRequest(sitting=FIRST, attempt=1), metadata=metadata)
+
+    served(Desk(store), test)
+    assert store.progress(ID).sittings[SittingState.PLANNED] == 4
+
+
+def test_health_and_reflection_need_no_token(store: Store) -> None:
+    async def test(channel: grpc.aio.Channel) -> None:
+        for service in ("", SERVICE):
+            assert await health_of(channel, service) == "SERVING"
+        with refused(grpc.StatusCode.NOT_FOUND, ""):
+            await health_of(channel, "other")
+        call = channel.stream_stream(
+            "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+            request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
+            response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
+        )(iter([reflection_pb2.ServerReflectionRequest(list_services="")]))
+        names = {service.name async for answer in call for service in answer.list_services_response.service}
+        assert names == {SERVICE, "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"}
+
+    served(Desk(store), test)
+
+
+def test_a_sitting_goes_from_lease_to_report(store: Store) -> None:
+    desk = Desk(store)
+
+    async def test(channel: grpc.aio.Channel) -> None:
+        stub, metadata = stub_of(channel), bearer(TOKEN)
+        lease = await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=FIRST, worker="w1"), metadata=metadata)
+        assert lease.attempt == 1
+        assert lease.duration.ToTimedelta() == desk.lease_duration
+        assert [player.folder for player in lease.plan.players] == [f"/bots/{p.entrant}" for p in lease.plan.players]
+        renewal = pb.RenewLeaseRequest(sitting=FIRST, attempt=1, hands=1)
+        assert (await stub.RenewLease(renewal, metadata=metadata)).held
+        renewal.attempt = 2
+        assert not (await stub.RenewLease(renewal, metadata=metadata)).held
+
+        plan = plan_from_message(lease.plan)
+        record = await asyncio.to_thread(played, plan)
+        report = pb.ReportSittingRequest(sitting=FIRST, attempt=1, replay=zlib.compress(text_of(record)))
+        report.duration.FromMilliseconds(2500)
+        report.logs.add(entrant=plan.bots[0].entrant, ending="exit status 0", log=b"caf\xc3\xa9 \xff")
+        for outcome in (pb.REPORT_OUTCOME_RECORDED, pb.REPORT_OUTCOME_REPEATED):
+            assert (await stub.ReportSitting(report, metadata=metadata)).outcome == outcome
+        with refused(grpc.StatusCode.FAILED_PRECONDITION, f"sitting {FIRST}: recorded"):
+            await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=FIRST, worker="w1"), metadata=metadata)
+
+    served(desk, test)
+    assert store.progress(ID).seconds == 2.5
+    assert [log.log for log in store.logs(SittingKey.parse(FIRST))] == ["café \N{REPLACEMENT CHARACTER}"]
+
+
+def test_a_sitting_is_given_back_with_its_reason(store: Store) -> None:
+    async def test(channel: grpc.aio.Channel) -> None:
+        stub, metadata = stub_of(channel), bearer(TOKEN)
+        await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=FIRST, worker="w1"), metadata=metadata)
+        with refused(grpc.StatusCode.FAILED_PRECONDITION, f"sitting {FIRST}: leased"):
+            await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=FIRST, worker="w2"), metadata=metadata)
+        request = pb.ReleaseSittingRequest(sitting=FIRST, attempt=1, reason="no room")
+        await stub.ReleaseSitting(request, metadata=metadata)
+
+    served(Desk(store), test)
+    assert [attempt.note for attempt in store.attempts(SittingKey.parse(FIRST))] == ["no room"]
+
+
+@pytest.mark.parametrize("sitting", ["", "nonsense", "a/b/c", f"{ID}/0", f"{ID}/0/-1"])
+def test_nonsense_for_an_id_is_an_invalid_argument(store: Store, sitting: str) -> None:
+    async def test(channel: grpc.aio.Channel) -> None:
+        stub, metadata = stub_of(channel), bearer(TOKEN)
+        message = "write TOURNAMENT/MATCH/SITTING, such as demo-1a2b/3/0"
+        with refused(grpc.StatusCode.INVALID_ARGUMENT, message):
+            await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=sitting, worker="w1"), metadata=metadata)
+        with refused(grpc.StatusCode.INVALID_ARGUMENT, message):
+            await stub.RenewLease(pb.RenewLeaseRequest(sitting=sitting), metadata=metadata)
+        with refused(grpc.StatusCode.INVALID_ARGUMENT, message):
+            await stub.ReportSitting(pb.ReportSittingRequest(sitting=sitting), metadata=metadata)
+        with refused(grpc.StatusCode.INVALID_ARGUMENT, message):
+            await stub.ReleaseSitting(pb.ReleaseSittingRequest(sitting=sitting), metadata=metadata)
+
+    served(Desk(store), test)
+
+
+def test_what_is_not_planned_is_not_found_and_a_false_report_is_invalid(store: Store) -> None:
+    async def test(channel: grpc.aio.Channel) -> None:
+        stub, metadata = stub_of(channel), bearer(TOKEN)
+        with refused(grpc.StatusCode.NOT_FOUND, f"sitting {ID}/7/0: unknown"):
+            await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=f"{ID}/7/0", worker="w1"), metadata=metadata)
+        for sitting, message in ((f"{ID}/7/0", "there is no sitting"), (FIRST, "not zlib data")):
+            with refused(grpc.StatusCode.INVALID_ARGUMENT, message):
+                await stub.ReportSitting(pb.ReportSittingRequest(sitting=sitting, replay=b"no"), metadata=metadata)
+
+    served(Desk(store), test)
+
+
+class FullDisk(Desk):
+    """A desk whose database can't be written."""
+
+    def report(self, *arguments: object) -> Recorded:
+        raise StoreError("the disk is full")
+
+
+def test_a_report_that_the_arbiter_could_not_keep_is_to_be_tried_again(store: Store) -> None:
+    """A worker drops what is invalid; this is not, and would be lost: AndyGrant/OpenBench#14."""
+
+    async def test(channel: grpc.aio.Channel) -> None:
+        with refused(grpc.StatusCode.UNAVAILABLE, "the disk is full"):
+            await stub_of(channel).ReportSitting(pb.ReportSittingRequest(sitting=FIRST), metadata=bearer(TOKEN))
+
+    served(FullDisk(store), test)
+
+
+# -- where it listens --------------------------------------------------------------------------------------------------
+
+
+async def enter(desk: Desk, listen: str) -> str:
+    async with WorkerServer(desk, listen, TOKEN) as server, grpc.aio.insecure_channel(server.address) as channel:
+        assert await health_of(channel, "") == "SERVING"
+        return server.address
+
+
+def test_any_free_port_is_taken_and_named(store: Store) -> None:
+    address = asyncio.run(enter(Desk(store), "127.0.0.1:0"))
+    host, _, port = address.rpartition(":")
+    assert host == "127.0.0.1"
+    assert int(port) > 0
+
+
+def test_a_taken_port_is_named(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        listen = f"127.0.0.1:{other.getsockname()[1]}"
+        with pytest.raises(InfrastructureError, match=f"can't listen at {listen}: Address already in use; choose"):
+            asyncio.run(enter(Desk(store), listen))
+    assert capfd.readouterr().err == "", "gRPC adds no lines of its own"
+
+
+def test_an_address_of_another_machine_is_refused(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InfrastructureError, match=r"can't listen at 192\.0\.2\.1:0: Cannot assign requested address"):
+        asyncio.run(enter(Desk(store), "192.0.2.1:0"))
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "listen", ["", "7070", ":7070", "localhost", "localhost:", "localhost:http", "127.0.0.1:65536"]
+)
+def test_what_is_no_address_is_refused(store: Store, listen: str) -> None:
+    with pytest.raises(UsageError, match=r"write HOST:PORT, such as 127\.0\.0\.1:7070"):
+        asyncio.run(enter(Desk(store), listen))

@@ -99,7 +99,10 @@ class Known:
         hands[view.seat] = view.hand_mask
         rules, tricks, broken = view.match.compiled, view.tricks, view.hearts_broken
         hand = Hand(rules, hands, dealer=view.dealer, kitty=kitty, leader=view.leader, tricks=tricks, broken=broken)
+        # The trick on the table is laid, not played: the worlds' other seats may hold what would have forbidden a card.
         hand.trick = list(view.trick_indexes)
+        hand.pending_penalty += sum(rules.penalty[card] for card in hand.trick)
+        hand.pending_bonus += sum(rules.bonus[card] for card in hand.trick)
         hand.turn = view.seat
         hand.legal = view.legal_mask
         return hand
@@ -118,7 +121,6 @@ class MonteCarlo(Bot):
         tiers = sorted({points for points in rules.penalty if points > 1}, reverse=True)
         heavy = [sum(1 << c for c in range(52) if rules.penalty[c] == points) for points in tiers]
         self.worst = heavy[0] if heavy else 0
-        self.decided_at = None if any(rules.bonus) else rules.penalty_total
         # For the rules of thumb: what is not led, what is discarded first, and what ducks.
         self.risky = sum(suit.mask & -(suit.mask & self.worst) for suit in Suit if suit.mask & self.worst)
         self.discards = heavy
@@ -173,11 +175,11 @@ class MonteCarlo(Bot):
 
     def play_out(self, hand: Hand) -> None:
         """Play the hand to its end, or to its last point, every seat by the same rules of thumb."""
-        costly, risky, worst, decided_at = self.costly, self.risky, self.worst, self.decided_at
+        costly, risky, worst = self.costly, self.risky, self.worst
         last = hand.rules.seats - 1
         while legal := hand.legal:
             trick = hand.trick
-            if not trick and sum(hand.penalty_taken) == decided_at:
+            if not trick and hand.settled:
                 return
             if not legal & legal - 1:
                 hand.play(legal.bit_length() - 1)

@@ -1,0 +1,296 @@
+"""A worker with caged bots and a real arbiter: what it plays is recorded once, and what it can't play it gives back."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import arbiter
+from arbiter.api.worker.v1 import worker_pb2 as pb
+from arbiter.service import WorkerServer
+from arbiter.store import (
+    AttemptOutcome,
+    BotLog,
+    Entrant,
+    Lease,
+    Recorded,
+    SittingKey,
+    SittingState,
+    Store,
+    TournamentState,
+)
+from arbiter.supervisor.rundir import RunDirectory
+from arbiter.tournament import Desk, Grant, plan_tournament
+from tests.tournament.support import ID, START, granted, played, spec_of, text_of
+from workers import work as work_module
+from workers.settings import WorkerSettings
+from workers.spool import Spool
+from workers.work import Worker
+
+REPOSITORY = Path(arbiter.__file__).parent.parent
+LOWEST = REPOSITORY / "sample_bots" / "lowest"
+SLOW = REPOSITORY / "tests" / "bots" / "slow"
+TOKEN = "the-workers-token"
+FIRST, SECOND = f"{ID}/0/0", f"{ID}/0/1"
+KEY = SittingKey(ID, 0, 0)
+DEADLINE = 60.0
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "arbiter.db") as opened:
+        yield opened
+
+
+def create(store: Store, folders: Sequence[Path] = (LOWEST,) * 4) -> None:
+    """A tournament of one match between these bots."""
+    spec = spec_of(boards=1)
+    entrants = [Entrant(index, f"bot{index}", f"{index:064x}", str(path), {}) for index, path in enumerate(folders)]
+    tournament, matches = plan_tournament(ID, spec, entrants, START)
+    store.create_tournament(tournament, entrants, matches, 4)
+    store.set_state(ID, TournamentState.RUNNING, now=START)
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """A worker, and the folder that it shares with the arbiter."""
+
+    worker: Worker
+    folder: Path
+    spool: Spool
+
+    @asynccontextmanager
+    async def arbiter(self, desk: Desk) -> AsyncIterator[None]:
+        """The arbiter, for a while."""
+        async with WorkerServer(desk, f"unix:{self.folder}/arbiter.sock", TOKEN):
+            yield
+
+    def reports(self) -> list[Path]:
+        return [path for path, _ in self.spool.waiting()]
+
+    def left(self) -> list[str]:
+        """Folders of sittings that are still there."""
+        return [path.name for path in self.folder.glob("s-*")]
+
+
+def at_work(test: Callable[[Workplace], Coroutine[Any, Any, None]]) -> None:
+    with RunDirectory() as folder:
+        settings = WorkerSettings(
+            redis_url="",
+            queue="",
+            address=f"unix:{folder}/arbiter.sock",
+            token=TOKEN,
+            run_folder=folder,
+            hidden=(),
+            unsafe_processes=False,
+            name="w1",
+        )
+        asyncio.run(test(Workplace(Worker(settings), folder, Spool(folder / "spool"))))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(DEADLINE):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def finished_report(grant: Grant) -> pb.ReportSittingRequest:
+    """What a worker reports of a sitting."""
+    replay = zlib.compress(text_of(played(grant.plan)))
+    return pb.ReportSittingRequest(sitting=grant.plan.sitting, attempt=grant.lease.attempt, replay=replay)
+
+
+def test_a_sitting_is_played_and_recorded_once_and_nothing_of_it_stays(store: Store) -> None:
+    create(store)
+
+    async def test(place: Workplace) -> None:
+        async with place.arbiter(Desk(store)):
+            await place.worker.work(FIRST)
+            await place.worker.work(FIRST)
+        assert place.reports() == []
+        assert place.left() == []
+
+    at_work(test)
+    (attempt,) = store.attempts(KEY)
+    assert (attempt.worker, attempt.outcome) == ("w1", AttemptOutcome.RECORDED)
+    assert [log.ending for log in store.logs(KEY)] == ["exit status 0"] * 4
+    assert store.progress(ID).faults == 0
+
+
+def test_what_can_not_be_leased_is_let_be(store: Store) -> None:
+    create(store)
+
+    async def test(place: Workplace) -> None:
+        await place.worker.work(FIRST)  # no arbiter at all
+        async with place.arbiter(Desk(store)):
+            for sitting in ("nonsense", f"{ID}/9/9", "other-0000/0/0"):
+                await place.worker.work(sitting)
+
+    at_work(test)
+    assert store.progress(ID).sittings[SittingState.PLANNED] == 4
+
+
+def test_a_report_waits_for_an_arbiter_that_is_away(store: Store) -> None:
+    """Results survive a server that is away when they are sent: AndyGrant/OpenBench#14."""
+    create(store)
+
+    async def test(place: Workplace) -> None:
+        async with place.arbiter(Desk(store)):
+            working = asyncio.ensure_future(place.worker.work(FIRST))
+            await until(lambda: bool(store.leases(ID)))
+        await until(lambda: bool(place.reports()))
+        assert not working.done()
+        assert store.progress(ID).recorded == 0
+        async with place.arbiter(Desk(store)):
+            await working
+        assert place.reports() == []
+
+    at_work(test)
+    assert [attempt.outcome for attempt in store.attempts(KEY)] == [AttemptOutcome.RECORDED]
+
+
+def test_what_waits_in_the_spool_is_sent_with_the_next_task(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    create(store)
+    monkeypatch.setattr(work_module, "REPORT_PATIENCE", 0.0)
+    desk = Desk(store)
+    report = finished_report(granted(desk, FIRST, "dead"))
+
+    async def test(place: Workplace) -> None:
+        place.spool.put(FIRST, 1, report)
+        await place.worker.work(SECOND)
+        assert len(place.reports()) == 1, "nobody was there to take it"
+        monkeypatch.undo()
+        async with place.arbiter(desk):
+            await place.worker.work("nonsense")
+        assert place.reports() == []
+
+    at_work(test)
+    assert store.progress(ID).recorded == 1
+
+
+def test_a_refused_report_is_dropped(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    create(store)
+    desk = Desk(store)
+    report = finished_report(granted(desk, FIRST, "liar"))
+    report.replay = zlib.compress(b"no replay")
+
+    async def test(place: Workplace) -> None:
+        place.spool.put(FIRST, 1, report)
+        async with place.arbiter(desk):
+            await place.worker.work(SECOND)
+        assert place.reports() == []
+
+    at_work(test)
+    assert store.progress(ID).sittings == {
+        SittingState.PLANNED: 2,
+        SittingState.LEASED: 1,
+        SittingState.RECORDED: 1,
+        SittingState.FAILED: 0,
+    }
+    assert f"sitting {FIRST}: the report was refused" in caplog.text
+
+
+class Stumbling(Desk):
+    """An arbiter with a mistake in it: one sitting's reports make it fail."""
+
+    def report(self, sitting: str, attempt: int, replay: bytes, logs: Sequence[BotLog], seconds: float) -> Recorded:
+        if sitting == FIRST:
+            raise ZeroDivisionError
+        return super().report(sitting, attempt, replay, logs, seconds)
+
+
+def test_a_report_that_the_arbiter_fails_at_is_kept_and_stands_in_no_others_way(store: Store) -> None:
+    create(store)
+    desk = Stumbling(store)
+    report = finished_report(granted(desk, FIRST, "dead"))
+
+    async def test(place: Workplace) -> None:
+        place.spool.put(FIRST, 1, report)
+        async with place.arbiter(desk):
+            await place.worker.work(SECOND)
+        (kept,) = place.reports()
+        assert kept.name.startswith(FIRST.replace("/", "_"))
+
+    at_work(test)
+    assert store.attempts(SittingKey(ID, 0, 1))[0].outcome is AttemptOutcome.RECORDED
+
+
+def test_a_sitting_whose_bot_is_gone_is_given_back_with_the_reason(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work_module, "RELEASE_PAUSE", 0.0)
+    create(store, [LOWEST, LOWEST, LOWEST, Path("/nowhere/bot")])
+
+    async def test(place: Workplace) -> None:
+        async with place.arbiter(Desk(store)):
+            for _ in range(3):
+                await place.worker.work(FIRST)
+        assert place.left() == []
+
+    at_work(test)
+    attempts = store.attempts(KEY)
+    assert [attempt.outcome for attempt in attempts] == [AttemptOutcome.INFRASTRUCTURE] * 3
+    assert all("/nowhere/bot" in attempt.note and "\n" not in attempt.note for attempt in attempts)
+    assert store.failed(ID) == [KEY]
+
+
+def test_a_sitting_whose_lease_was_lost_is_dropped(store: Store) -> None:
+    create(store, [SLOW, LOWEST, LOWEST, LOWEST])
+    desk = Desk(store, lease=timedelta(seconds=1))
+
+    async def test(place: Workplace) -> None:
+        async with place.arbiter(desk):
+            working = asyncio.ensure_future(place.worker.work(FIRST))
+            await until(lambda: bool(store.leases(ID)))
+            store.expire_leases(ID, datetime.max.replace(tzinfo=UTC))
+            assert isinstance(desk.lease(FIRST, "w2"), Grant)
+            await working
+        assert place.reports() == []
+        assert place.left() == []
+
+    at_work(test)
+    assert [attempt.outcome for attempt in store.attempts(KEY)] == [AttemptOutcome.LOST, AttemptOutcome.RUNNING]
+
+
+def test_a_lease_is_kept_as_long_as_it_is_played(store: Store) -> None:
+    """The sitting takes longer than its lease lasts without being renewed."""
+    create(store, [SLOW, LOWEST, LOWEST, LOWEST])
+    desk = Desk(store, lease=timedelta(seconds=1))
+    ends: set[datetime] = set()
+
+    async def test(place: Workplace) -> None:
+        async with place.arbiter(desk):
+            working = asyncio.ensure_future(place.worker.work(FIRST))
+            while not working.done():
+                ends.update(lease.expires_at for lease in store.leases(ID))
+                await asyncio.sleep(0.01)
+
+    at_work(test)
+    assert max(ends) - min(ends) > timedelta(seconds=1)
+    assert store.progress(ID).recorded == 1
+
+
+def test_a_worker_that_is_stopped_ends_its_sitting_and_takes_no_other(store: Store) -> None:
+    create(store, [SLOW, LOWEST, LOWEST, LOWEST])
+
+    async def test(place: Workplace) -> None:
+        async with place.arbiter(Desk(store)):
+            working = asyncio.ensure_future(place.worker.work(FIRST))
+            await until(lambda: bool(place.left()))
+            place.worker.stop()
+            await working
+            await place.worker.work(SECOND)
+        assert place.reports() == []
+        assert place.left() == []
+
+    at_work(test)
+    assert isinstance(store.leases(ID)[0], Lease)
+    assert store.progress(ID).sittings[SittingState.PLANNED] == 3, "the other one was not touched"

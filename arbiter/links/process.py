@@ -12,7 +12,7 @@ from arbiter.cage import BotProcess, Cage, Launch
 from arbiter.links.host import MAX_MESSAGE_BYTES, Connection
 from arbiter.links.link import Ending, FaultCode, Link, LinkLost, greeting_of
 
-EXIT_PATIENCE: Final = 0.5
+EXIT_PATIENCE: Final = 2.0
 """Seconds between the end of a stream and the end of its process within which it counts as a crash."""
 
 

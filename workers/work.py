@@ -129,7 +129,7 @@ class Worker:
 
     async def _play(self, plan_message: pb.SittingPlan, progress: Progress) -> SittingRecord:
         plan = plan_from_message(plan_message)
-        async with _sitting_folder(self._settings.run_folder) as folder:
+        async with _sitting_folder(self._settings.run_folder, self._settings.unsafe_processes) as folder:
             host = BotHost(folder)
             links: list[Link] = []
             for place, player in enumerate(plan_message.players):
@@ -228,9 +228,11 @@ def _report(sitting: str, attempt: int, record: SittingRecord, seconds: float) -
 
 
 @contextlib.asynccontextmanager
-async def _sitting_folder(run_folder: Path) -> AsyncIterator[Path]:
-    """A fresh folder for one sitting, gone with all that is in it afterwards."""
+async def _sitting_folder(run_folder: Path, unsafe_processes: bool) -> AsyncIterator[Path]:
+    """A fresh folder for one sitting, gone with all that is in it afterwards; uncaged bots have to pass through it."""
     folder = Path(tempfile.mkdtemp(prefix="s-", dir=run_folder))
+    if unsafe_processes:
+        folder.chmod(0o711)
     try:
         yield folder
     finally:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from arbiter.cage import Cage, Launch, Manifest, choose_cage, load_manifest, take_snapshot
+from arbiter.cage import Launch, Manifest, choose_cage, load_manifest, take_snapshot
 from arbiter.cli.console import errors, one_line, output, print_json
 from arbiter.cli.options import Json, Unsafe
 from arbiter.engine import rule_set
@@ -41,7 +41,7 @@ def check(
     Exit status 0 when the bot committed no fault, 1 when it did.
     """
     manifest = load_manifest(folder)
-    record = asyncio.run(_try_out(folder, manifest, rules, boards, choose_cage(unsafe_processes)))
+    record = asyncio.run(_try_out(folder, manifest, rules, boards, unsafe_processes))
     faults = [*record.faults, *(fault for hand in record.hands for fault in hand.faults)]
     log = record.endings[0].log.decode(errors="replace")
     if json:
@@ -94,14 +94,20 @@ def _show(manifest: Manifest, record: SittingRecord, log: str) -> None:
             errors.print(f"  {one_line(line)}", markup=False, highlight=False, soft_wrap=True)
 
 
-async def _try_out(folder: Path, manifest: Manifest, rules_name: str, boards: int, cage: Cage) -> SittingRecord:
+async def _try_out(
+    folder: Path, manifest: Manifest, rules_name: str, boards: int, unsafe_processes: bool
+) -> SittingRecord:
     """One sitting of the bot, in place 0, against stand-ins in this process."""
+    cage = choose_cage(unsafe_processes)
     await cage.check()
     rules = rule_set(rules_name)
     with tempfile.TemporaryDirectory(prefix="arbiter-", ignore_cleanup_errors=True) as run:
         snapshot = take_snapshot(folder, Path(run) / "bots")
         sockets = Path(run) / "sockets"
         sockets.mkdir(mode=0o700)
+        if unsafe_processes:  # then a bot of root's is another user, who has to pass to the bot's folder and socket
+            for part in (Path(run), sockets):
+                part.chmod(0o711)
         host = BotHost(sockets)
         connection = host.add("seat0")
         launch = Launch(snapshot.path, manifest, connection.socket, {"ARBITER_TOKEN": connection.token})

@@ -59,6 +59,7 @@ async def check_bots(entrants: list[Entrant], options: LocalOptions, patience: f
     """
     await options.cage.check()
     with RunDirectory() as run:
+        _open_to_bots(run, options)
         host = BotHost(run)
         links: list[ProcessLink] = []
         for entrant in entrants:
@@ -75,6 +76,12 @@ async def check_bots(entrants: list[Entrant], options: LocalOptions, patience: f
             raise SpecError(
                 f"entrant {entrant.name!r} does not start: {lost.detail}; try it with: arbiter bot check DIR"
             )
+
+
+def _open_to_bots(run: Path, options: LocalOptions) -> None:
+    """Without a cage, bots of a service of root are other users, who have to pass to their sockets."""
+    if options.unsafe_processes:
+        run.chmod(0o711)
 
 
 async def _start_once(link: ProcessLink, patience: float, turn: asyncio.Semaphore) -> LinkLost | None:
@@ -109,6 +116,7 @@ async def run_tournament(
     locks = options.data / "locks"
     locks.mkdir(exist_ok=True)
     with lock_file(locks / tournament, f"tournament {tournament}"), RunDirectory() as run:
+        _open_to_bots(run, options)
         desk = Desk(store)
         async with contextlib.AsyncExitStack() as stack:
             watch_redis: Callable[[], Awaitable[object]]

@@ -8,6 +8,7 @@ played).
 from arbiter.engine.cards import CARDS, Card, Rank, Suit, cards_of, format_cards, mask_of, parse_cards
 from arbiter.engine.catalog import OPTIONS, RULE_SETS, rule_set
 from arbiter.engine.claims import is_settled
+from arbiter.engine.custom import NamedRules, read_rules, rules_table
 from arbiter.engine.errors import CardSyntaxError, EngineError, IllegalPass, IllegalPlay, RuleSetError
 from arbiter.engine.game import (
     GameState,
@@ -42,6 +43,7 @@ __all__ = [
     "IllegalPlay",
     "Moon",
     "MoonChoice",
+    "NamedRules",
     "NextDeal",
     "PassDirection",
     "PassView",
@@ -73,7 +75,9 @@ __all__ = [
     "pass_view",
     "play_out",
     "play_view",
+    "read_rules",
     "rule_set",
+    "rules_table",
     "score_hand",
     "still_tied",
 ]

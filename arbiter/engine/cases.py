@@ -1,7 +1,8 @@
 """Worked cases of the rules, run against the engine (RULES.md, section 8: kinds, states and expected answers).
 
 A case is plain data, as in a JSON file: ``id``, ``kind``, ``ruleset`` with ``options`` and ``override``, a ``state``,
-the ``expected`` answer and the ``reason`` for it.
+the ``expected`` answer and the ``reason`` for it. A case without ``ruleset``, or of the rule set ``custom``, is one of
+the rule set that its reader brings along.
 """
 
 from __future__ import annotations
@@ -12,17 +13,20 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from arbiter.engine.cards import CARDS, Card, cards_of, mask_of, parse_cards
-from arbiter.engine.catalog import rule_set
+from arbiter.engine.catalog import changed, rule_set
 from arbiter.engine.claims import is_settled
 from arbiter.engine.errors import EngineError, IllegalPass
 from arbiter.engine.game import GameState, after_hand, best_seats, moon_choice, next_deal, still_tied
 from arbiter.engine.hand import Hand, Trick
 from arbiter.engine.passing import check_pass, exchange, pass_direction
 from arbiter.engine.rules import Rules, compile_rules, legal_cards
-from arbiter.engine.ruleset import Moon, PassDirection, Tie
+from arbiter.engine.ruleset import Moon, PassDirection, RuleSet, Tie
 from arbiter.engine.scoring import HandScore, score_hand
 
 _Data = Mapping[str, Any]
+
+CUSTOM: Final = "custom"
+"""How a case names the rule set that its reader brings along."""
 
 
 class CaseError(EngineError):
@@ -42,8 +46,8 @@ class CaseResult:
     """Why the expected answer is right, in the case's own words."""
 
 
-def run_case(case: Mapping[str, Any]) -> CaseResult:
-    """Run one case.
+def run_case(case: Mapping[str, Any], custom: RuleSet | None = None) -> CaseResult:
+    """Run one case; ``custom`` is the rule set of cases that name none.
 
     Where the order of a list means nothing (legal cards, hands, winners) none is asked of it.
 
@@ -51,7 +55,7 @@ def run_case(case: Mapping[str, Any]) -> CaseResult:
         CaseError: the case is not one of section 8, or names an impossible rule set.
     """
     name = str(case.get("id", "without id"))
-    missing = [part for part in ("kind", "ruleset", "state", "expected") if part not in case]
+    missing = [part for part in ("kind", "state", "expected") if part not in case]
     if missing:
         raise CaseError(f"case {name}: has no {missing[0]!r}")
     for part in ("state", "expected"):
@@ -65,11 +69,7 @@ def run_case(case: Mapping[str, Any]) -> CaseResult:
     if missing:
         raise CaseError(f"case {name}: the state of a {kind} case needs {missing[0]!r}")
     try:
-        override = dict(case.get("override") or {})
-        if kind == "deal":
-            override["players"] = state["players"]
-        rules = compile_rules(rule_set(case["ruleset"], case.get("options") or (), override))
-        full = answer(rules, state)
+        full = answer(compile_rules(_rule_set(case, custom)), state)
     except EngineError as error:
         raise CaseError(f"case {name}: {error}") from error
     except (AttributeError, LookupError, TypeError, ValueError) as error:
@@ -79,6 +79,20 @@ def run_case(case: Mapping[str, Any]) -> CaseResult:
         raise CaseError(f"case {name}: a {kind} case can't expect {unknown[0]!r}; it can: {', '.join(full)}")
     actual = {key: full[key] for key in expected}
     return CaseResult(name, expected, actual, _unordered(actual) == _unordered(expected), str(case.get("reason", "")))
+
+
+def _rule_set(case: _Data, custom: RuleSet | None) -> RuleSet:
+    override = dict(case.get("override") or {})
+    if case["kind"] == "deal":
+        override["players"] = case["state"]["players"]
+    name, options = case.get("ruleset", CUSTOM), case.get("options") or ()
+    if name != CUSTOM:
+        return rule_set(name, options, override)
+    if custom is None:
+        raise CaseError("names no rule set, and no custom one is given")
+    if options:
+        raise CaseError(f"asks for option {options[0]!r}, which named rule sets alone have; write an override")
+    return changed(custom, override)
 
 
 def _unordered(answer: _Data) -> dict[str, Any]:

@@ -105,7 +105,6 @@ def rule_set(name: str, options: Iterable[str] = (), override: Mapping[str, Any]
         raise RuleSetError(
             "rules", f"there is no rule set {name!r}{_near(name, RULE_SETS)}; there are: {_list(RULE_SETS)}"
         )
-    data = RULE_SETS[name].to_dict()
     known = OPTIONS.get(name, {})
     changes: dict[str, Any] = {}
     for option in options:
@@ -113,10 +112,19 @@ def rule_set(name: str, options: Iterable[str] = (), override: Mapping[str, Any]
             there = _list(known) or "none"
             raise RuleSetError("options", f"{name} has no option {option!r}{_near(option, known)}; there are: {there}")
         changes.update(known[option])
-    changes.update(override or {})
-    if "hand_size" not in changes:
+    return changed(RULE_SETS[name], {**changes, **(override or {})})
+
+
+def changed(rules: RuleSet, parameters: Mapping[str, Any]) -> RuleSet:
+    """The rule set with other values of these parameters.
+
+    Raises:
+        RuleSetError: an unknown parameter, or a combination that contradicts.
+    """
+    data = rules.to_dict()
+    if "hand_size" not in parameters:
         del data["hand_size"]
-    return RuleSet.from_dict({**data, **changes})
+    return RuleSet.from_dict({**data, **parameters})
 
 
 def _near(word: str, words: Iterable[str]) -> str:

@@ -13,11 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from arbiter.deals import partners_sit_opposite
-from arbiter.engine import EngineError, Moon, RuleSet, rule_set
+from arbiter.engine import EngineError, Moon, NamedRules, RuleSet, read_rules
 from arbiter.errors import UsageError
 from arbiter.match import Clock, MatchFormat
-
-DEFAULT_RULES = "black_lady"
 
 
 class SpecError(UsageError):
@@ -229,21 +227,11 @@ def _sides(entrants: Sequence[_Entrant], rules: RuleSet) -> tuple[Side, ...] | N
     return tuple(Side(name, tuple(members)) for name, members in named.items())
 
 
-def _rules(table: Mapping[str, Any]) -> tuple[str, RuleSet]:
-    """The rule set that a ``[rules]`` table names: ``name``, ``options`` and single parameters over them."""
-    override = dict(table)
-    name = override.pop("name", DEFAULT_RULES)
-    options = override.pop("options", [])
-    if not isinstance(name, str):
-        raise SpecError(f"rules.name: is {name!r}; write a rule set's name, such as {DEFAULT_RULES!r}")
-    if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
-        raise SpecError(f"rules.options: is {options!r}; write a list of option names")
+def _rules(table: Mapping[str, Any]) -> NamedRules:
     try:
-        rules = rule_set(name, options, override)
+        return read_rules(table)
     except EngineError as error:
         raise SpecError(str(error)) from error
-    changed = [f"{key}={value}" for key, value in override.items()]
-    return " + ".join([name, *options, *changed]), rules
 
 
 def _first_error(error: ValidationError) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from arbiter import __version__
-from arbiter.cli import bot, demo, replay, tournament
+from arbiter.cli import bot, demo, replay, rules, tournament
 from arbiter.cli.console import errors, one_line
 from arbiter.errors import ArbiterError, InfrastructureError
 
@@ -26,6 +26,7 @@ app.command("demo")(demo.demo)
 app.add_typer(tournament.app, name="tournament")
 app.add_typer(replay.app, name="replay")
 app.add_typer(bot.app, name="bot")
+app.add_typer(rules.app, name="rules")
 
 
 def _version(wanted: bool) -> None:

@@ -58,9 +58,12 @@ def run_case(case: Mapping[str, Any], custom: RuleSet | None = None) -> CaseResu
     missing = [part for part in ("kind", "state", "expected") if part not in case]
     if missing:
         raise CaseError(f"case {name}: has no {missing[0]!r}")
-    for part in ("state", "expected"):
-        if not isinstance(case[part], Mapping):
-            raise CaseError(f"case {name}: its {part} is {case[part]!r}; write a table")
+    options, override = case.get("options") or [], case.get("override") or {}
+    for part, value in (("state", case["state"]), ("expected", case["expected"]), ("override", override)):
+        if not isinstance(value, Mapping):
+            raise CaseError(f"case {name}: its {part} is {value!r}; write a table")
+    if not isinstance(options, list):
+        raise CaseError(f"case {name}: its options are {options!r}; write a list")
     kind, state, expected = case["kind"], case["state"], dict(case["expected"])
     if kind not in _KINDS:
         raise CaseError(f"case {name}: there is no kind {kind!r}; there are: {', '.join(_KINDS)}")

@@ -51,6 +51,7 @@ def plan_to_message(plan: SittingPlan) -> worker_pb2.SittingPlan:
         clock=clock_to_message(plan.clock),
         open_tables=plan.open_tables,
         fault_limit=plan.fault_limit,
+        early_end=plan.early_end,
     )
 
 
@@ -76,4 +77,5 @@ def plan_from_message(message: worker_pb2.SittingPlan) -> SittingPlan:
         clock=clock_from_message(message.clock),
         open_tables=message.open_tables,
         fault_limit=message.fault_limit,
+        early_end=message.early_end,
     )

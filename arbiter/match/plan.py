@@ -78,6 +78,8 @@ class SittingPlan:
     """How many tables may be open at once at the most."""
     fault_limit: int = 3
     """With more faults than this in a sitting a bot is out, and the stand-in plays on for it."""
+    early_end: bool = False
+    """Whether a hand ends as soon as every card with points is taken; the score is the same."""
 
     def __post_init__(self) -> None:
         seats, clock = self.rules.players, self.clock

@@ -58,6 +58,8 @@ class Replay:
     format: MatchFormat
     boards: int
     seating: int
+    early_end: bool
+    """Whether hands ended as soon as every card with points was taken."""
     bots: tuple[ReplayBot, ...]
     """By place."""
     hands: tuple[HandRecord, ...]
@@ -69,7 +71,17 @@ def replay_of(plan: SittingPlan, hands: Sequence[HandRecord], faults: Sequence[F
     """The replay of a sitting that was played."""
     bots = tuple(ReplayBot(bot.entrant, bot.name, bot.digest) for bot in plan.bots)
     ordered = tuple(sorted(faults, key=lambda fault: (fault.entrant, fault.code, fault.detail)))
-    return Replay(plan.sitting, plan.rules, plan.format, plan.boards, plan.seating, bots, tuple(hands), ordered)
+    return Replay(
+        sitting=plan.sitting,
+        rules=plan.rules,
+        format=plan.format,
+        boards=plan.boards,
+        seating=plan.seating,
+        early_end=plan.early_end,
+        bots=bots,
+        hands=tuple(hands),
+        faults=ordered,
+    )
 
 
 def write_replay(replay: Replay) -> bytes:
@@ -81,6 +93,7 @@ def write_replay(replay: Replay) -> bytes:
         "match_format": replay.format.value,
         "boards": replay.boards,
         "seating": replay.seating,
+        "early_end": replay.early_end,
         "bots": [{"entrant": bot.entrant, "name": bot.name, "digest": bot.digest} for bot in replay.bots],
         "rules": replay.rules.to_dict(),
     }
@@ -108,7 +121,7 @@ def read_replay(data: bytes) -> Replay:
             ReplayBot(_int(bot["entrant"]), _text(bot["name"]), _text(bot["digest"])) for bot in header["bots"]
         )
         sitting, match_format = _text(header["sitting"]), MatchFormat(header["match_format"])
-        boards, seating = _int(header["boards"]), _int(header["seating"])
+        boards, seating, early_end = _int(header["boards"]), _int(header["seating"]), _bool(header["early_end"])
     if len(lines) < 2:
         raise ReplayError("line 2: the file ends after its first line; it was cut off")
     hands: list[HandRecord] = []
@@ -122,7 +135,7 @@ def read_replay(data: bytes) -> Replay:
         if footer["end"] != len(hands):
             raise ReplayError(f"line {len(lines)}: the file holds {len(hands)} hands and says {footer['end']!r}")
         faults = tuple(_fault_from_dict(fault) for fault in footer["faults"])
-    return Replay(sitting, rules, match_format, boards, seating, bots, tuple(hands), faults)
+    return Replay(sitting, rules, match_format, boards, seating, early_end, bots, tuple(hands), faults)
 
 
 @contextmanager
@@ -142,6 +155,12 @@ def _object(line: str) -> dict[str, Any]:
     value = json.loads(line)
     if not isinstance(value, dict):
         raise TypeError("no JSON object")
+    return value
+
+
+def _bool(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} is neither true nor false")
     return value
 
 

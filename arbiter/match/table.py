@@ -178,6 +178,8 @@ class Table:
             for player in self._players:
                 if player.playing:
                     player.outbox.trick(self.board, trick)
+            if self._plan.early_end and hand.settled:
+                hand.end_early()
 
     def _illegal_card(self, card: int) -> None:
         hand = self._hand

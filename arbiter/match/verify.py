@@ -119,7 +119,7 @@ def _verify_hand(
             f"{where}: dealer and pass direction are {record.dealer} {record.direction}, not {deals} {direction}"
         )
     hand = Hand(rules, record.dealt, dealer=record.dealer, direction=record.direction, kitty=record.kitty)
-    _replay_cards(hand, record, where)
+    _replay_cards(hand, record, replay.early_end, where)
     if record.offender is not None:
         _check_offence(hand, record, record.offender, where)
         hand.end_by_offence(record.offender)
@@ -155,7 +155,7 @@ def _check_deal(rules: Rules, record: HandRecord, deal_seed: bytes | None, where
             raise ReplayError(f"{where}: the cards are not those that the deal seed gives")
 
 
-def _replay_cards(hand: Hand, record: HandRecord, where: str) -> None:
+def _replay_cards(hand: Hand, record: HandRecord, early_end: bool, where: str) -> None:
     """The pass and every card, as far as the hand went."""
     seats = hand.rules.seats
     if hand.phase is Phase.PASSING:
@@ -179,6 +179,8 @@ def _replay_cards(hand: Hand, record: HandRecord, where: str) -> None:
                 f"{where}, trick {number}: won by {trick.winner} with {trick.points} points, but its cards come to"
                 f" {came_to.winner} with {came_to.points}"
             )
+        if early_end and hand.settled:
+            hand.end_early()
     if len(record.unfinished) >= seats:
         raise ReplayError(f"{where}: an unfinished trick of {len(record.unfinished)} cards")
     for card in record.unfinished:

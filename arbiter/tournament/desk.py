@@ -205,13 +205,14 @@ def _plan(known: _Known, match: Match, key: SittingKey) -> SittingPlan:
         clock=spec.clock,
         open_tables=spec.open_tables,
         fault_limit=spec.fault_limit,
+        early_end=spec.early_end,
     )
 
 
 def _check_identity(replay: Replay, plan: SittingPlan) -> None:
     """A replay must be of the very sitting that was planned."""
-    said = (replay.sitting, replay.rules, replay.format, replay.boards, replay.seating)
-    meant = (plan.sitting, plan.rules, plan.format, plan.boards, plan.seating)
+    said = (replay.sitting, replay.rules, replay.format, replay.boards, replay.seating, replay.early_end)
+    meant = (plan.sitting, plan.rules, plan.format, plan.boards, plan.seating, plan.early_end)
     if said != meant or [(b.entrant, b.digest) for b in replay.bots] != [(b.entrant, b.digest) for b in plan.bots]:
         raise ReplayError("the replay is not of the sitting that was planned")
 

@@ -40,6 +40,7 @@ class _Match(_Table):
     seatings: Literal["rotations"] = "rotations"
     open_tables: int = Field(256, ge=1, le=65_536)
     fault_limit: int = Field(3, ge=0, le=1_000_000)
+    early_end: bool = False
 
 
 class _Clock(_Table):
@@ -101,6 +102,8 @@ class TournamentSpec:
     """Boards per match."""
     open_tables: int
     fault_limit: int
+    early_end: bool
+    """Whether a hand ends as soon as every card with points is taken."""
     clock: Clock
     meetings: int | None
     """How often each pair should meet at least; None leaves it to the schedule."""
@@ -124,6 +127,7 @@ class TournamentSpec:
                 "boards": self.boards,
                 "open_tables": self.open_tables,
                 "fault_limit": self.fault_limit,
+                "early_end": self.early_end,
             },
             "clock": {
                 "start_up": clock.start_up,
@@ -148,6 +152,7 @@ class TournamentSpec:
             boards=match["boards"],
             open_tables=match["open_tables"],
             fault_limit=match["fault_limit"],
+            early_end=match["early_end"],
             clock=Clock(**data["clock"]),
             meetings=data["meetings"],
             workers=data["workers"],
@@ -198,6 +203,7 @@ def parse_spec(data: Mapping[str, Any], base: Path) -> TournamentSpec:
         boards=file.match.boards,
         open_tables=file.match.open_tables,
         fault_limit=file.match.fault_limit,
+        early_end=file.match.early_end,
         clock=Clock(file.clock.start_up, file.clock.bank, file.clock.increment, file.clock.hard_stop),
         meetings=file.meetings,
         workers=file.workers,

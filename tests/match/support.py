@@ -130,6 +130,7 @@ def plan_of(
     seating: int = 0,
     open_tables: int = 64,
     fault_limit: int = 3,
+    early_end: bool = False,
     clock: Clock | None = None,
     deal_seed: bytes = DEAL_SEED,
 ) -> SittingPlan:
@@ -149,6 +150,7 @@ def plan_of(
         clock=clock or Clock(),
         open_tables=open_tables,
         fault_limit=fault_limit,
+        early_end=early_end,
     )
 
 

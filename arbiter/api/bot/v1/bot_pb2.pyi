@@ -663,7 +663,7 @@ class GameResults(message.Message):
 
 @typing.final
 class Faults(message.Message):
-    """Columns: what the bot did wrong. The first few of a sitting are told, for the bot's log."""
+    """Columns: what the bot did wrong, for its log."""
 
     DESCRIPTOR: descriptor.Descriptor
 

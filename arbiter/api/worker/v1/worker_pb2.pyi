@@ -125,6 +125,7 @@ class SittingPlan(message.Message):
     CLOCK_FIELD_NUMBER: builtins.int
     OPEN_TABLES_FIELD_NUMBER: builtins.int
     FAULT_LIMIT_FIELD_NUMBER: builtins.int
+    EARLY_END_FIELD_NUMBER: builtins.int
     sitting: builtins.str
     """Id of the sitting."""
     format: match_pb2.MatchFormat.ValueType
@@ -139,6 +140,8 @@ class SittingPlan(message.Message):
     """How many tables may be open at once at the most."""
     fault_limit: builtins.int
     """How many faults a bot may commit in a sitting before the stand-in plays on for it."""
+    early_end: builtins.bool
+    """Whether a hand ends as soon as every card with points is taken."""
     @builtins.property
     def rules(self) -> rule_set_pb2.RuleSet:
         """The rules."""
@@ -164,10 +167,11 @@ class SittingPlan(message.Message):
         clock: match_pb2.Clock | None = ...,
         open_tables: builtins.int = ...,
         fault_limit: builtins.int = ...,
+        early_end: builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = typing.Literal["clock", b"clock", "rules", b"rules"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["boards", b"boards", "clock", b"clock", "deal_seed", b"deal_seed", "fault_limit", b"fault_limit", "format", b"format", "open_tables", b"open_tables", "players", b"players", "rules", b"rules", "seating", b"seating", "sitting", b"sitting"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["boards", b"boards", "clock", b"clock", "deal_seed", b"deal_seed", "early_end", b"early_end", "fault_limit", b"fault_limit", "format", b"format", "open_tables", b"open_tables", "players", b"players", "rules", b"rules", "seating", b"seating", "sitting", b"sitting"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

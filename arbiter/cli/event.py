@@ -15,7 +15,7 @@ import typer
 from rich.text import Text
 
 from arbiter.cli.console import errors, print_json, results_console
-from arbiter.cli.local import LocalOptions, cancelled_by_sigterm, check_bots, run_tournament
+from arbiter.cli.local import LocalOptions, cancelled_by_sigterm, check_bots, refuse_finished, run_tournament
 from arbiter.cli.progress import ProgressView
 from arbiter.cli.tables import crosstable_table, faults_table, standings_table
 from arbiter.deals import seatings_per_match
@@ -70,6 +70,7 @@ def resume_event(prefix: str, options: EventOptions) -> None:
         if tournament.state is TournamentState.COMPLETED:
             show_report(report(store, tournament.id), options.json)
             return
+        refuse_finished(store, tournament.id)
         spec = TournamentSpec.from_dict(tournament.spec)
         _play(runner, store, tournament.id, options.local(spec), options)
 

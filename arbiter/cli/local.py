@@ -150,13 +150,18 @@ async def run_tournament(
 
 def _claim(store: Store, tournament: str) -> None:
     """Set the tournament running. What a killed owner had leased is free at once, for its workers died with it."""
+    refuse_finished(store, tournament)
+    store.retry_failed(tournament)
+    if store.tournament(tournament).state is not TournamentState.RUNNING:
+        store.set_state(tournament, TournamentState.RUNNING, now=datetime.now(UTC))
+    store.expire_leases(tournament, datetime.max.replace(tzinfo=UTC))
+
+
+def refuse_finished(store: Store, tournament: str) -> None:
+    """Raise :class:`UsageError` when there is nothing to go on with."""
     state = store.tournament(tournament).state
     if state in (TournamentState.COMPLETED, TournamentState.CANCELLED):
         raise UsageError(f"tournament {tournament} is {state}; see it with: arbiter tournament standings {tournament}")
-    store.retry_failed(tournament)
-    if state is not TournamentState.RUNNING:
-        store.set_state(tournament, TournamentState.RUNNING, now=datetime.now(UTC))
-    store.expire_leases(tournament, datetime.max.replace(tzinfo=UTC))
 
 
 def _pause(store: Store, tournament: str) -> None:

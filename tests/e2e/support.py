@@ -59,6 +59,17 @@ class Place:
             output, errors = process.communicate(timeout=DEADLINE)
         return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
+    def run_plain(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        """The outcome of a command that has no data folder."""
+        return subprocess.run(
+            [*COMMAND, *map(str, arguments)],
+            env=environment(self.temporary),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=DEADLINE,
+        )
+
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """The command as a process, in a session of its own."""
         return subprocess.Popen(

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from arbiter.cli.main import main
-from arbiter.store import Store
-from tests.e2e.support import SAMPLES, Place, new_place, tournament_file
+from arbiter.store import Store, TournamentState
+from arbiter.tournament import Desk
+from tests.e2e.support import Place, new_place
+from tests.tournament.support import ID, START, create, play_all
 
 
 @dataclass(frozen=True)
@@ -51,18 +53,11 @@ def place() -> Iterator[Place]:
 
 
 @pytest.fixture(scope="session")
-def played() -> Iterator[Place]:
-    """A place with one tournament of one match, played to its end."""
-    with new_place() as found:
-        bots = [SAMPLES / "lowest", SAMPLES / "uniform", SAMPLES / "lowest", SAMPLES / "uniform"]
-        outcome = found.run("tournament", "run", tournament_file(found.data, bots))
-        assert (outcome.returncode, outcome.stderr) == (0, "")
-        (found.data / "output").write_text(outcome.stdout)
-        yield found
-
-
-@pytest.fixture(scope="session")
-def tournament(played: Place) -> str:
-    """Its id."""
-    with Store.open(played.data / "arbiter.db") as store:
-        return store.tournaments()[0].id
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with one tournament of one match, played to its end."""
+    folder = tmp_path_factory.mktemp("played")
+    with Store.open(folder / "arbiter.db") as store:
+        create(store)
+        play_all(store, Desk(store))
+        store.set_state(ID, TournamentState.COMPLETED, now=START)
+    return folder

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from arbiter.store import SittingKey, Store, TournamentState
+from arbiter.store import Store, TournamentState
 from tests.cli.conftest import Call, Outcome
 from tests.e2e.support import BOTS, SAMPLES, Place, tournament_file
 from tests.tournament.support import ID, START, create
@@ -144,10 +144,9 @@ def test_a_tournament_that_was_cancelled_is_not_resumed(call: Call, running: Pat
     said(outcome, 2, f"tournament {ID} is cancelled; see it with: arbiter tournament standings {ID}")
 
 
-def test_a_board_that_there_is_not(call: Call, played: Place, tournament: str) -> None:
-    key = SittingKey(tournament, 0, 0)
-    outcome = call("replay", "show", key, "--board", "9", "--data-dir", played.data)
-    said(outcome, 2, f"sitting {key} has no board 9; it has boards 1 to 2")
+def test_a_board_that_there_is_not(call: Call, played: Path) -> None:
+    outcome = call("replay", "show", f"{ID}/0/0", "--board", "9", "--data-dir", played)
+    said(outcome, 2, f"sitting {ID}/0/0 has no board 9; it has boards 1 to 2")
 
 
 # -- the data folder ---------------------------------------------------------------------------------------------------
@@ -185,12 +184,11 @@ def test_a_bots_folder_that_can_not_be_made(call: Call, data: Path) -> None:
 # -- what a run needs of the machine -----------------------------------------------------------------------------------
 
 
-def test_a_bot_that_does_not_start_is_named_with_its_last_line(place: Place) -> None:
-    path = tournament_file(place.data, [*FOUR[:3], BOTS / "crashing"])
-    outcome = place.run("tournament", "run", path)
+def test_a_bot_that_does_not_start_is_named_with_its_last_line(call: Call, data: Path) -> None:
+    path = tournament_file(data, [*FOUR[:3], BOTS / "crashing"])
+    outcome = call("tournament", "run", path, "--data-dir", data)
     line = said(outcome, 2, "entrant 'bot4' does not start: ended before its greeting: exit status 1")
     assert "its last line: no  [31mweights [0m to load; try it with: arbiter bot check DIR" in line
-    assert nothing_written(place.data)
 
 
 def test_a_port_that_is_taken(place: Place) -> None:
@@ -203,14 +201,14 @@ def test_a_port_that_is_taken(place: Place) -> None:
     assert place.run_folders() == []
 
 
-def test_a_redis_that_is_not_there(place: Place) -> None:
+def test_a_redis_that_is_not_there(call: Call, running: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as former:
         port = former.getsockname()[1]
     url = f"redis://:pa55word@127.0.0.1:{port}/0"
-    outcome = place.run("tournament", "run", tournament_file(place.data, FOUR), "--redis", url)
+    outcome = call("tournament", "resume", ID, "--data-dir", running, "--redis", url)
     line = said(outcome, 4, f"no Redis answers at redis://***@127.0.0.1:{port}/0", "leave --redis out")
+    assert f"; to go on: arbiter tournament resume {ID} --data-dir {running} --redis " in line
     assert "pa55word" not in line
-    assert nothing_written(place.data)
 
 
 def test_an_interrupted_check_leaves_nothing(place: Place) -> None:
@@ -225,13 +223,13 @@ def test_an_interrupted_check_leaves_nothing(place: Place) -> None:
     assert place.run_folders() == []
 
 
-def test_uncaged_bots_never_run_as_root(place: Place) -> None:
+def test_uncaged_bots_never_run_as_root(call: Call, data: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root, whose bots have to be other users")
-    place.data.chmod(0o700)
-    outcome = place.run("tournament", "run", tournament_file(place.data, FOUR), "--unsafe-processes")
-    said(outcome, 4, "a bot never runs as root", f"can't pass {place.data}", "run the service as an ordinary user")
-    assert nothing_written(place.data)
+    data.chmod(0o700)
+    path = tournament_file(data, FOUR)
+    outcome = call("tournament", "run", path, "--data-dir", data, "--unsafe-processes")
+    said(outcome, 4, "a bot never runs as root", "can't pass", "run the service as an ordinary user")
 
 
 # -- a bot to be tried -------------------------------------------------------------------------------------------------
@@ -242,8 +240,8 @@ def test_a_bot_to_be_tried_that_is_not_there(call: Call, tmp_path: Path) -> None
     said(call("bot", "check", tmp_path), 2, "bot.toml")
 
 
-def test_rules_to_be_tried_that_there_are_not(place: Place) -> None:
-    said(place.run_plain("bot", "check", SAMPLES / "lowest", "--rules", "black_ladi"), 2, "did you mean 'black_lady'?")
+def test_rules_to_be_tried_that_there_are_not(call: Call) -> None:
+    said(call("bot", "check", SAMPLES / "lowest", "--rules", "black_ladi"), 2, "did you mean 'black_lady'?")
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ from arbiter.match import hand_to_dict
 from arbiter.store import SittingKey, Store
 from arbiter.tournament import released_replay, report
 from tests.cli.conftest import Call
-from tests.e2e.support import BOTS, COMMAND, SAMPLES, Place, environment
+from tests.e2e.support import BOTS, COMMAND, SAMPLES, environment
+from tests.tournament.support import ID
 
-NAMES = ["bot1", "bot2", "bot3", "bot4"]
+NAMES = ["bot0", "bot1", "bot2", "bot3"]
 
 
 def parsed(text: str) -> Any:
@@ -27,41 +28,21 @@ def is_plain(text: str) -> bool:
     return all(letter == "\n" or letter.isprintable() for letter in text)
 
 
-def test_a_run_ends_with_standings_crosstable_and_commands_to_go_on_with(played: Place, tournament: str) -> None:
-    text = (played.data / "output").read_text()
-    assert is_plain(text)
-    assert f"Standings of {tournament}" in text
-    assert "Crosstable" in text
-    assert all(name in text for name in NAMES)
-    for command in (
-        f"tournament standings {tournament} --data-dir {played.data} --json",
-        f"replay show {tournament}/0/0 --board 1 --data-dir {played.data}",
-        f"tournament list --data-dir {played.data}",
-    ):
-        assert f" {command}" in text
-
-
-def test_nothing_of_a_run_stays_but_its_data(played: Place, tournament: str) -> None:
-    assert played.run_folders() == []
-    assert played.processes() == []
-    assert {path.name for path in played.data.iterdir()} >= {"arbiter.db", "bots", "locks"}
-
-
-def test_the_list_of_tournaments(call: Call, played: Place, tournament: str) -> None:
-    outcome = call("tournament", "list", "--data-dir", played.data, "--json")
+def test_the_list_of_tournaments(call: Call, played: Path) -> None:
+    outcome = call("tournament", "list", "--data-dir", played, "--json")
     assert (outcome.status, outcome.errors) == (0, "")
     (row,) = parsed(outcome.output)
     assert (row["id"], row["state"], row["sittings"], row["recorded"], row["hands"]) == (
-        tournament,
+        ID,
         "completed",
         4,
         4,
         8,
     )
-    table = call("tournament", "list", "--data-dir", played.data)
+    table = call("tournament", "list", "--data-dir", played)
     assert (table.status, table.errors) == (0, "")
     assert is_plain(table.output)
-    assert tournament in table.output
+    assert ID in table.output
     assert "4/4" in table.output
 
 
@@ -71,13 +52,13 @@ def test_an_empty_list_says_how_to_begin(call: Call, tmp_path: Path) -> None:
     assert (outcome.status, outcome.output, outcome.errors) == (0, "", "no tournaments yet; try: arbiter demo\n")
 
 
-def test_standings_for_programs_and_for_people_are_the_same(call: Call, played: Place, tournament: str) -> None:
-    outcome = call("tournament", "standings", tournament, "--data-dir", played.data, "--json")
+def test_standings_for_programs_and_for_people_are_the_same(call: Call, played: Path) -> None:
+    outcome = call("tournament", "standings", ID, "--data-dir", played, "--json")
     assert (outcome.status, outcome.errors) == (0, "")
-    with Store.open(played.data / "arbiter.db") as store:
-        found = report(store, tournament)
+    with Store.open(played / "arbiter.db") as store:
+        found = report(store, ID)
     assert parsed(outcome.output) == json.loads(json.dumps(found.to_dict()))
-    table = call("tournament", "standings", tournament[:-1], "--data-dir", played.data)
+    table = call("tournament", "standings", ID[:-1], "--data-dir", played)
     assert (table.status, table.errors) == (0, "")
     assert is_plain(table.output)
     for row in found.rows:
@@ -87,39 +68,39 @@ def test_standings_for_programs_and_for_people_are_the_same(call: Call, played: 
         assert f"{row.standing.points_per_hand:.2f} ± {row.standing.standard_error:.2f}" in line
 
 
-def test_a_completed_tournament_resumed_is_shown(call: Call, played: Place, tournament: str) -> None:
-    again = call("tournament", "resume", tournament, "--data-dir", played.data, "--json")
+def test_a_completed_tournament_resumed_is_shown(call: Call, played: Path) -> None:
+    again = call("tournament", "resume", ID, "--data-dir", played, "--json")
     assert (again.status, again.errors) == (0, "")
-    assert again.output == call("tournament", "standings", tournament, "--data-dir", played.data, "--json").output
+    assert again.output == call("tournament", "standings", ID, "--data-dir", played, "--json").output
 
 
-def test_a_replay_for_programs_is_what_was_recorded(call: Call, played: Place, tournament: str) -> None:
-    with Store.open(played.data / "arbiter.db") as store:
-        replay = released_replay(store, SittingKey(tournament, 0, 2))
-    outcome = call("replay", "show", f"{tournament}/0/2", "--data-dir", played.data, "--json")
+def test_a_replay_for_programs_is_what_was_recorded(call: Call, played: Path) -> None:
+    with Store.open(played / "arbiter.db") as store:
+        replay = released_replay(store, SittingKey(ID, 0, 2))
+    outcome = call("replay", "show", f"{ID}/0/2", "--data-dir", played, "--json")
     assert (outcome.status, outcome.errors) == (0, "")
     assert parsed(outcome.output) == [hand_to_dict(hand) for hand in replay.hands]
-    one = call("replay", "show", f"{tournament[:-1]}/0/2", "--board", "2", "--data-dir", played.data, "--json")
+    one = call("replay", "show", f"{ID[:-1]}/0/2", "--board", "2", "--data-dir", played, "--json")
     assert parsed(one.output) == [hand_to_dict(replay.hands[1])]
 
 
-def test_a_replay_for_people_has_every_seat_and_trick(call: Call, played: Place, tournament: str) -> None:
-    outcome = call("replay", "show", f"{tournament}/0/0", "--board", "1", "--data-dir", played.data)
+def test_a_replay_for_people_has_every_seat_and_trick(call: Call, played: Path) -> None:
+    outcome = call("replay", "show", f"{ID}/0/0", "--board", "1", "--data-dir", played)
     assert (outcome.status, outcome.errors) == (0, "")
     assert is_plain(outcome.output)
-    with Store.open(played.data / "arbiter.db") as store:
-        hand = released_replay(store, SittingKey(tournament, 0, 0)).hands[0]
+    with Store.open(played / "arbiter.db") as store:
+        hand = released_replay(store, SittingKey(ID, 0, 0)).hands[0]
     assert f"board 1  pass {hand.direction}" in outcome.output
     assert all(name in outcome.output for name in NAMES)
 
 
-def on_a_terminal(place: Place, tournament: str, **variables: str) -> str:
+def on_a_terminal(data: Path, **variables: str) -> str:
     """What a hand looks like on a terminal."""
     ours, theirs = os.openpty()
     with open(ours, "rb", buffering=0) as terminal:
         subprocess.run(
-            [*COMMAND, "replay", "show", f"{tournament}/0/0", "--board", "1", "--data-dir", str(place.data)],
-            env={**environment(place.temporary), "TERM": "xterm-256color", **variables},
+            [*COMMAND, "replay", "show", f"{ID}/0/0", "--board", "1", "--data-dir", str(data)],
+            env={**environment(data), "TERM": "xterm-256color", **variables},
             stdin=subprocess.DEVNULL,
             stdout=theirs,
             check=True,
@@ -129,10 +110,10 @@ def on_a_terminal(place: Place, tournament: str, **variables: str) -> str:
     return text.decode()
 
 
-def test_colours_are_for_terminals_that_want_them(played: Place, tournament: str) -> None:
+def test_colours_are_for_terminals_that_want_them(played: Path) -> None:
     red, colour = "\x1b[31m", re.compile(r"\x1b\[[0-9;]*3[0-7]m")
-    assert red in on_a_terminal(played, tournament)
-    assert not colour.search(on_a_terminal(played, tournament, NO_COLOR="1"))
+    assert red in on_a_terminal(played)
+    assert not colour.search(on_a_terminal(played, NO_COLOR="1"))
 
 
 def test_the_version_and_the_help(call: Call) -> None:
@@ -141,28 +122,28 @@ def test_the_version_and_the_help(call: Call) -> None:
         assert "Usage: " in call(*words, "--help").output
 
 
-def test_a_good_bot_passes_its_check(place: Place) -> None:
-    outcome = place.run_plain("bot", "check", SAMPLES / "lowest", "--boards", "2")
-    assert (outcome.returncode, outcome.stderr) == (0, "")
-    assert outcome.stdout.startswith("ok lowest: 2 hands without a fault, ")
-    assert is_plain(outcome.stdout)
+def test_a_good_bot_passes_its_check(call: Call) -> None:
+    outcome = call("bot", "check", SAMPLES / "lowest", "--boards", "2")
+    assert (outcome.status, outcome.errors) == (0, "")
+    assert outcome.output.startswith("ok lowest: 2 hands without a fault, ")
+    assert is_plain(outcome.output)
 
 
-def test_a_bot_that_breaks_the_rules_fails_its_check(place: Place) -> None:
-    outcome = place.run_plain("bot", "check", BOTS / "cheat", "--boards", "2")
-    assert (outcome.returncode, outcome.stdout) == (1, "")
-    assert "ILLEGAL_PLAY at board 1" in outcome.stderr
-    assert "its log:\n  cheating\n" in outcome.stderr
+def test_a_bot_that_breaks_the_rules_fails_its_check(call: Call) -> None:
+    outcome = call("bot", "check", BOTS / "cheat", "--boards", "2")
+    assert (outcome.status, outcome.output) == (1, "")
+    assert "ILLEGAL_PLAY at board 1" in outcome.errors
+    assert "its log:\n  cheating\n" in outcome.errors
 
 
-def test_a_bot_that_does_not_start_fails_its_check_with_its_log(place: Place) -> None:
-    outcome = place.run_plain("bot", "check", BOTS / "crashing", "--json")
-    assert (outcome.returncode, outcome.stderr) == (1, "")
-    found = parsed(outcome.stdout)
+def test_a_bot_that_does_not_start_fails_its_check_with_its_log(call: Call) -> None:
+    outcome = call("bot", "check", BOTS / "crashing", "--json")
+    assert (outcome.status, outcome.errors) == (1, "")
+    found = parsed(outcome.output)
     assert [fault["code"] for fault in found["faults"]] == ["CRASH"]
     assert found["ending"] == "exit status 1"
     assert found["log"] == "no \x1b[31mweights\x1b[0m to load\n"
-    table = place.run_plain("bot", "check", BOTS / "crashing")
-    assert table.returncode == 1
-    assert "no  [31mweights" in table.stderr
-    assert is_plain(table.stderr)
+    table = call("bot", "check", BOTS / "crashing")
+    assert table.status == 1
+    assert "no  [31mweights" in table.errors
+    assert is_plain(table.errors)

@@ -29,7 +29,7 @@ def undisturbed(place: Place, cup: Path) -> dict[str, Any]:
     """The standings after a run with four workers."""
     outcome = place.run("tournament", "run", cup, "--workers", "4", "--json")
     assert (outcome.returncode, outcome.stderr) == (0, "")
-    found = standings(place, "cup")
+    found = standings(outcome.stdout)
     assert found["sittings"]["recorded"] == 4
     assert sum(row["hands"] for row in found["standings"]) == 4 * found["hands"] == 32
     assert not any(row["faults"] for row in found["standings"])

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+from rich.console import Console
+
+from arbiter.cli import console
 from arbiter.match import hand_to_dict
 from arbiter.store import SittingKey, Store
 from arbiter.tournament import released_replay, report
 from tests.cli.conftest import Call
-from tests.e2e.support import BOTS, COMMAND, SAMPLES, environment
+from tests.e2e.support import BOTS, SAMPLES
 from tests.tournament.support import ID
 
 NAMES = ["bot0", "bot1", "bot2", "bot3"]
@@ -94,26 +96,16 @@ def test_a_replay_for_people_has_every_seat_and_trick(call: Call, played: Path) 
     assert all(name in outcome.output for name in NAMES)
 
 
-def on_a_terminal(data: Path, **variables: str) -> str:
-    """What a hand looks like on a terminal."""
-    ours, theirs = os.openpty()
-    with open(ours, "rb", buffering=0) as terminal:
-        subprocess.run(
-            [*COMMAND, "replay", "show", f"{ID}/0/0", "--board", "1", "--data-dir", str(data)],
-            env={**environment(data), "TERM": "xterm-256color", **variables},
-            stdin=subprocess.DEVNULL,
-            stdout=theirs,
-            check=True,
-        )
-        text = terminal.read(1 << 16)  # it all fits into the terminal's buffer
-        os.close(theirs)
-    return text.decode()
-
-
-def test_colours_are_for_terminals_that_want_them(played: Path) -> None:
-    red, colour = "\x1b[31m", re.compile(r"\x1b\[[0-9;]*3[0-7]m")
-    assert red in on_a_terminal(played)
-    assert not colour.search(on_a_terminal(played, NO_COLOR="1"))
+def test_colours_are_for_terminals_that_want_them(call: Call, played: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    show = ("replay", "show", f"{ID}/0/0", "--board", "1", "--data-dir", played)
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(console, "output", Console(force_terminal=True))
+    assert "\x1b[31m" in call(*show).output
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(console, "output", Console(force_terminal=True))
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", call(*show).output)
 
 
 def test_the_version_and_the_help(call: Call) -> None:

@@ -113,11 +113,12 @@ def bots_of(worker: int) -> list[int]:
     return found[1:]
 
 
-def playing_worker(place: Place) -> int:
-    """Wait until a worker plays a sitting, its four bots started; returns its process id."""
+def playing_worker(place: Place, run: subprocess.Popen[str]) -> int:
+    """Wait until a worker of a run plays a sitting, its four bots started; returns its process id."""
     found: list[int] = []
 
     def one_plays() -> bool:
+        assert run.poll() is None, f"the run has ended before: {run.communicate()}"
         # A cage is three processes: bubblewrap outside and inside, and the bot.
         found[:] = [worker for worker in place.workers() if len(bots_of(worker)) >= 12]
         return bool(found)

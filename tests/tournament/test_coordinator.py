@@ -29,6 +29,7 @@ def haste(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks at the plan come quickly; what happens at them is the same."""
     monkeypatch.setattr(coordinator, "TICK", 0.05)
     monkeypatch.setattr(coordinator, "LOST_AFTER", 0.2)
+    monkeypatch.setattr(coordinator, "MAX_PAUSE", 0.1)
 
 
 @pytest.fixture

@@ -260,10 +260,9 @@ def test_a_sitting_whose_lease_was_lost_is_dropped(store: Store) -> None:
     assert [attempt.outcome for attempt in store.attempts(KEY)] == [AttemptOutcome.LOST, AttemptOutcome.RUNNING]
 
 
-def test_a_lease_is_kept_as_long_as_it_is_played(store: Store) -> None:
-    """The sitting takes longer than its lease lasts without being renewed."""
+def test_a_lease_is_renewed_while_it_is_played(store: Store) -> None:
     create(store, [SLOW, LOWEST, LOWEST, LOWEST])
-    desk = Desk(store, lease=timedelta(seconds=1))
+    desk = Desk(store, lease=timedelta(seconds=0.5))
     ends: set[datetime] = set()
 
     async def test(place: Workplace) -> None:
@@ -274,7 +273,7 @@ def test_a_lease_is_kept_as_long_as_it_is_played(store: Store) -> None:
                 await asyncio.sleep(0.01)
 
     at_work(test)
-    assert max(ends) - min(ends) > timedelta(seconds=1)
+    assert len(ends) >= 3, "renewed every 0.1 s in a sitting that takes 0.5 s at the least"
     assert store.progress(ID).recorded == 1
 
 

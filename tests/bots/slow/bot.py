@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from arbiter.sdk import BatchBot, Card, CardView, PassView, run
 
-PAUSE = 0.06  # seconds for each batch of cards, thirteen and more in a sitting
+PAUSE = 0.04  # seconds for each batch of cards, thirteen and more in a sitting
 
 
 class Slow(BatchBot):

@@ -6,6 +6,7 @@ mistake has to be made twice, in two ways, to go unseen. Numbers in the comments
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from typing import Any
 
@@ -100,18 +101,29 @@ def winner(p: Parameters, plays: list[tuple[int, str]], last: bool) -> int | Non
 
 
 class NaiveHand:
-    """One hand from the first lead on."""
+    """One hand from the first lead on, or from a later one where the leader is given."""
 
-    def __init__(self, p: Parameters, hands: list[list[str]], dealer: int, kitty: list[str]) -> None:
+    def __init__(
+        self, p: Parameters, hands: list[list[str]], dealer: int, kitty: list[str], leader: int | None = None
+    ) -> None:
         self.p = p
         self.hands = [list(hand) for hand in hands]
-        self.turn = opening_leader(p, hands, dealer)
+        self.turn = opening_leader(p, hands, dealer) if leader is None else leader
         self.plays: list[tuple[int, str]] = []
-        self.trick_number = 1
+        self.trick_number = 1 if leader is None else 2
         self.broken = False
         self.waiting = list(kitty)
         self.captured: list[list[str]] = [[] for _ in hands]
         self.winners: list[int | None] = []
+
+    def copy(self) -> NaiveHand:
+        other = copy.copy(self)
+        other.hands = [list(hand) for hand in self.hands]
+        other.plays = list(self.plays)
+        other.waiting = list(self.waiting)
+        other.captured = [list(cards) for cards in self.captured]
+        other.winners = list(self.winners)
+        return other
 
     @property
     def over(self) -> bool:

@@ -18,7 +18,6 @@ from arbiter.cli.console import errors, print_json, results_console
 from arbiter.cli.local import LocalOptions, cancelled_by_sigterm, check_bots, refuse_finished, run_tournament
 from arbiter.cli.progress import ProgressView
 from arbiter.cli.tables import crosstable_table, faults_table, standings_table
-from arbiter.deals import seatings_per_match
 from arbiter.errors import InfrastructureError
 from arbiter.store import Entrant, Store, StoreError, TournamentState, UnknownTournament
 from arbiter.supervisor.redis import hide_passwords
@@ -58,7 +57,7 @@ def start_event(spec: TournamentSpec, options: EventOptions) -> None:
         tournament, matches = plan_tournament(tournament_id, spec, entrants, datetime.now(UTC))
 
         def write_plan() -> None:
-            store.create_tournament(tournament, entrants, matches, seatings_per_match(spec.rules))
+            store.create_tournament(tournament, entrants, matches, spec.seatings.sittings(spec.rules))
 
         _play(runner, store, tournament_id, local, options, write_plan)
 

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from arbiter.cli.tables import standings_table
 from arbiter.store import Progress, SittingKey, Store
-from arbiter.tournament import TournamentReport, report
+from arbiter.tournament import TournamentReport, TournamentSpec, report
 
 REFRESH: Final = 0.4
 """Seconds between two looks."""
@@ -41,9 +41,8 @@ class ProgressView:
             await asyncio.Event().wait()
         started = time.monotonic()
         first = await asyncio.to_thread(store.progress, tournament)
-        boards = sum(match.boards for match in store.matches(tournament))
-        seats = len(store.matches(tournament)[0].entrants)
-        total = boards * seats
+        spec = TournamentSpec.from_dict(store.tournament(tournament).spec)
+        total = sum(match.boards for match in store.matches(tournament)) * spec.seatings.sittings(spec.rules)
         standing: TournamentReport | None = None
         with Live(console=self._console, refresh_per_second=4, transient=True) as display:
             while True:

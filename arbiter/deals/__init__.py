@@ -5,16 +5,28 @@ The construction is written out in ``docs/deals.md`` with test vectors; :mod:`ar
 
 from arbiter.deals.deal import Deal, commitment, deal, dealer, derive_bot_seed, derive_deal_seed
 from arbiter.deals.seatings import (
+    ROTATIONS,
+    Seatings,
+    SeatingsError,
+    SeatingsKind,
+    arrangement,
+    arrangement_count,
     cyclic_order,
     order_count,
     partners_sit_opposite,
-    seating,
-    seatings_per_match,
+    read_seatings,
+    rotation,
     sides_per_match,
 )
 
 __all__ = [
+    "ROTATIONS",
     "Deal",
+    "Seatings",
+    "SeatingsError",
+    "SeatingsKind",
+    "arrangement",
+    "arrangement_count",
     "commitment",
     "cyclic_order",
     "deal",
@@ -23,7 +35,7 @@ __all__ = [
     "derive_deal_seed",
     "order_count",
     "partners_sit_opposite",
-    "seating",
-    "seatings_per_match",
+    "read_seatings",
+    "rotation",
     "sides_per_match",
 ]

@@ -59,7 +59,8 @@ def deal(rules: Rules, deal_seed: bytes, board: int, hand_number: int = 1) -> De
     divide is the kitty. Who plays, who deals and what was played before change nothing.
     """
     pack = list(rules.deck)
-    stream = _stream(deal_seed, board, hand_number)
+    place = board.to_bytes(8, "big") + hand_number.to_bytes(8, "big")
+    stream = byte_stream(deal_seed, b"hearts-arbiter/deal/v1", place)
     for last in range(len(pack) - 1, 0, -1):
         choices = last + 1
         limit = 256 - 256 % choices
@@ -70,12 +71,11 @@ def deal(rules: Rules, deal_seed: bytes, board: int, hand_number: int = 1) -> De
     return Deal(hands, mask_of(pack[dealt:]))
 
 
-def _stream(deal_seed: bytes, board: int, hand_number: int) -> Iterator[int]:
-    """Bytes without end: HMAC(deal_seed, label, board, hand, block) for block 0, 1, 2, ..."""
-    place = board.to_bytes(8, "big") + hand_number.to_bytes(8, "big")
+def byte_stream(deal_seed: bytes, label: bytes, place: bytes) -> Iterator[int]:
+    """Bytes without end: HMAC(deal_seed, label, place, block) for block 0, 1, 2, ..."""
     block = 0
     while True:
-        yield from _hmac(deal_seed, b"hearts-arbiter/deal/v1", place + block.to_bytes(8, "big"))
+        yield from _hmac(deal_seed, label, place + block.to_bytes(8, "big"))
         block += 1
 
 

@@ -11,16 +11,86 @@ Without sides every place is a side of its own.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 from math import factorial, gcd, lcm, prod
 
+from arbiter.deals.deal import byte_stream
 from arbiter.engine import RuleSet
+from arbiter.errors import UsageError
 
 _GOLDEN = 0.6180339887498949
 
 
-def seatings_per_match(rules: RuleSet) -> int:
-    """Number of sittings of a match: one per rotation."""
-    return rules.players
+class SeatingsError(UsageError):
+    """Seatings that can't be had."""
+
+
+class SeatingsKind(StrEnum):
+    """Which arrangements of the entrants a board is played in."""
+
+    ROTATIONS = "rotations"
+    """The rotations of one cyclic order, another order for each board: n sittings."""
+    ALL = "all"
+    """Every arrangement: n! sittings, 24 at four seats, fewer with sides."""
+    RANDOM = "random"
+    """A number of distinct ones, drawn for each board from its deal seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seatings:
+    """In which arrangements each board of a match is played, one per sitting."""
+
+    kind: SeatingsKind = SeatingsKind.ROTATIONS
+    count: int = 0
+    """Sittings per match; for ``random`` alone, else 0."""
+
+    def sittings(self, rules: RuleSet) -> int:
+        """Number of sittings of a match."""
+        if self.kind is SeatingsKind.ROTATIONS:
+            return rules.players
+        return arrangement_count(rules) if self.kind is SeatingsKind.ALL else self.count
+
+    def places(self, rules: RuleSet, deal_seed: bytes, board: int, number: int) -> tuple[int, ...]:
+        """By seat: the place of who sits there, on ``board`` (from 1) in sitting ``number`` (from 0).
+
+        Only ``random`` looks at the deal seed.
+        """
+        if self.kind is SeatingsKind.ROTATIONS:
+            return rotation(rules, board, number)
+        if self.kind is SeatingsKind.ALL:
+            return arrangement(rules, number)
+        drawn = _distinct(deal_seed, board, arrangement_count(rules))
+        return arrangement(rules, next(value for index, value in enumerate(drawn) if index == number))
+
+
+ROTATIONS = Seatings()
+"""What is played unless something else is asked for."""
+
+MOST_SEATS_FOR_ALL = 4
+"""With more seats, playing every arrangement takes hundreds of sittings a match."""
+
+
+def read_seatings(value: object, rules: RuleSet) -> Seatings:
+    """Seatings as they are written: ``"rotations"``, ``"all"``, or the number of drawn ones.
+
+    Raises:
+        SeatingsError: none of these, ``all`` above four seats, or more than there are arrangements.
+    """
+    if value == SeatingsKind.ROTATIONS.value:
+        return ROTATIONS
+    if value == SeatingsKind.ALL.value:
+        if rules.players > MOST_SEATS_FOR_ALL:
+            raise SeatingsError(
+                f"'all' at {rules.players} seats is {factorial(rules.players)} sittings a match; write a number instead"
+            )
+        return Seatings(SeatingsKind.ALL)
+    if type(value) is not int:
+        raise SeatingsError(f"is {value!r}; write 'rotations', 'all' or a number")
+    if not 1 <= value <= arrangement_count(rules):
+        raise SeatingsError(f"is {value}; there are {arrangement_count(rules)} arrangements, so write 1 to that number")
+    return Seatings(SeatingsKind.RANDOM, value)
 
 
 def sides_per_match(rules: RuleSet) -> int:
@@ -64,8 +134,19 @@ def cyclic_order(players: int, sides: int, number: int) -> tuple[int, ...]:
     return tuple(order)
 
 
-def seating(rules: RuleSet, board: int, number: int) -> tuple[int, ...]:
-    """By seat: the place of who sits there, on ``board`` (from 1) in sitting ``number`` (from 0).
+def arrangement_count(rules: RuleSet) -> int:
+    """Number of arrangements of a match's places: every rotation of every cyclic order."""
+    return rules.players * order_count(rules.players, sides_per_match(rules))
+
+
+def arrangement(rules: RuleSet, number: int) -> tuple[int, ...]:
+    """By seat: the places in arrangement ``number`` (from 0): the rotations of order 0, then those of order 1, ..."""
+    order, turn = divmod(number, rules.players)
+    return _rotated(cyclic_order(rules.players, sides_per_match(rules), order), turn)
+
+
+def rotation(rules: RuleSet, board: int, number: int) -> tuple[int, ...]:
+    """By seat: the places in rotation ``number`` (from 0) of the cyclic order of ``board`` (from 1).
 
     Boards run through the cyclic orders, each time a golden section of them further, so that a few boards already have
     orders of all kinds. Pass directions and dealers run through the boards too; where their common period shares a
@@ -78,8 +159,23 @@ def seating(rules: RuleSet, board: int, number: int) -> tuple[int, ...]:
     period = lcm(len(rules.pass_cycle), players)
     index = board - 1
     shift = index // lcm(period, orders) % gcd(period, orders)
-    order = cyclic_order(players, sides, (index + shift) * _stride(orders) % orders)
-    return tuple(order[(seat + number) % players] for seat in range(players))
+    return _rotated(cyclic_order(players, sides, (index + shift) * _stride(orders) % orders), number)
+
+
+def _rotated(order: tuple[int, ...], turn: int) -> tuple[int, ...]:
+    return order[turn:] + order[:turn]
+
+
+def _distinct(deal_seed: bytes, board: int, count: int) -> Iterator[int]:
+    """Distinct numbers below ``count``, unbiased: eight bytes of the board's stream each, big-endian, by rejection."""
+    stream = byte_stream(deal_seed, b"hearts-arbiter/seatings/v1", board.to_bytes(8, "big"))
+    limit = 2**64 - 2**64 % count
+    seen: set[int] = set()
+    while len(seen) < count:
+        drawn = int.from_bytes(bytes(next(stream) for _ in range(8)), "big")
+        if drawn < limit and drawn % count not in seen:
+            seen.add(drawn % count)
+            yield drawn % count
 
 
 def _stride(count: int) -> int:

@@ -129,6 +129,17 @@ def indexes_of(mask: int) -> tuple[int, ...]:
     return known[mask & _CLUBS] + known[mask & _DIAMONDS] + known[mask & _HEARTS] + known[mask & _SPADES]
 
 
+def indexes_by_suit(mask: int) -> list[list[int]]:
+    """Card indexes of a mask of one plane, ascending, in a list for each suit."""
+    known = _INDEXES or _fill_indexes()
+    return [
+        list(known[mask & _CLUBS]),
+        list(known[mask & _DIAMONDS]),
+        list(known[mask & _HEARTS]),
+        list(known[mask & _SPADES]),
+    ]
+
+
 def _fill_indexes() -> dict[int, tuple[int, ...]]:
     for suit in Suit:
         found: list[tuple[int, tuple[int, ...]]] = [(0, ())]

@@ -155,13 +155,26 @@ class Hand:
     def copy(self) -> Hand:
         """An independent hand in the same state."""
         other = object.__new__(type(self))
-        for name in Hand.__slots__:
-            setattr(other, name, getattr(self, name))
+        # Written out because searches and playouts copy by the thousand: a loop over the names takes twice as long.
+        other.rules = self.rules
         other.hands = self.hands.copy()
+        other.dealer = self.dealer
+        other.direction = self.direction
+        other.kitty = self.kitty
+        other.passed = self.passed
+        other.received = self.received
         other.tricks = self.tricks.copy()
         other.trick = self.trick.copy()
+        other.leader = self.leader
+        other.turn = self.turn
+        other.legal = self.legal
+        other.broken = self.broken
         other.penalty_taken = self.penalty_taken.copy()
         other.bonus_taken = self.bonus_taken.copy()
+        other.pending_penalty = self.pending_penalty
+        other.pending_bonus = self.pending_bonus
+        other.offenders = self.offenders
+        other.phase = self.phase
         return other
 
     def exchange(self, passes: Sequence[Sequence[int]]) -> None:

@@ -38,6 +38,8 @@ class Rules:
     """Mask of what may not be led while hearts are unbroken."""
     lead_excused: int
     """A hand wholly inside this mask may lead any of its cards though hearts are unbroken."""
+    free_lead: tuple[bool, ...]
+    """By card: whether it may be led though hearts are unbroken."""
     breakers: int
     """Mask of the cards that break hearts."""
     penalty: tuple[int, ...]
@@ -89,6 +91,7 @@ def compile_rules(source: RuleSet) -> Rules:
         first_trick_barred=penalty_mask if source.first_trick_ban is FirstTrickBan.PENALTY_CARDS else 0,
         lead_barred=restricted,
         lead_excused=excused,
+        free_lead=tuple(not restricted >> index & 1 for index in range(52)),
         breakers=breakers,
         penalty=penalty,
         bonus=bonus,

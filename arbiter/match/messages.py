@@ -7,11 +7,16 @@ from typing import Final
 
 from arbiter.api.game.v1 import match_pb2
 from arbiter.api.worker.v1 import worker_pb2
+from arbiter.deals import Seatings, SeatingsKind
 from arbiter.match.plan import Clock, MatchFormat, PlanError, SeatedBot, SittingPlan
 from arbiter.wire import rules_from_message, rules_to_message
 
 _FORMATS: Final[Mapping[int, MatchFormat]] = {
     match_pb2.MatchFormat.Value(f"MATCH_FORMAT_{kind.name}"): kind for kind in MatchFormat
+}
+
+_SEATINGS: Final[Mapping[int, SeatingsKind]] = {
+    match_pb2.SeatingsKind.Value(f"SEATINGS_KIND_{kind.name}"): kind for kind in SeatingsKind
 }
 
 
@@ -44,6 +49,8 @@ def plan_to_message(plan: SittingPlan) -> worker_pb2.SittingPlan:
         boards=plan.boards,
         deal_seed=plan.deal_seed,
         seating=plan.seating,
+        seatings_kind=match_pb2.SeatingsKind.Value(f"SEATINGS_KIND_{plan.seatings.kind.name}"),
+        seatings_count=plan.seatings.count,
         players=[
             worker_pb2.Player(entrant=bot.entrant, name=bot.name, digest=bot.digest, bot_seed=bot.bot_seed)
             for bot in plan.bots
@@ -64,6 +71,8 @@ def plan_from_message(message: worker_pb2.SittingPlan) -> SittingPlan:
     """
     if message.format not in _FORMATS:
         raise PlanError(f"sitting {message.sitting}: match format {message.format} is unknown here")
+    if message.seatings_kind not in _SEATINGS:
+        raise PlanError(f"sitting {message.sitting}: the kind of seatings {message.seatings_kind} is unknown here")
     return SittingPlan(
         sitting=message.sitting,
         rules=rules_from_message(message.rules),
@@ -71,6 +80,7 @@ def plan_from_message(message: worker_pb2.SittingPlan) -> SittingPlan:
         boards=message.boards,
         deal_seed=message.deal_seed,
         seating=message.seating,
+        seatings=Seatings(_SEATINGS[message.seatings_kind], message.seatings_count),
         bots=tuple(
             SeatedBot(player.entrant, player.name, player.digest, player.bot_seed) for player in message.players
         ),

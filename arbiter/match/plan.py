@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from arbiter.deals import ROTATIONS, Seatings
 from arbiter.engine import RuleSet
 from arbiter.errors import UsageError
 
@@ -70,10 +71,12 @@ class SittingPlan:
     deal_seed: bytes = field(repr=False)
     """Seed of the deal set. Never reaches a bot."""
     seating: int
-    """Which seating of the match this is, from 0."""
+    """Which of the match's seatings this is, from 0."""
     bots: tuple[SeatedBot, ...]
     """In the match's order of entrants; a place in this list is what seatings speak of."""
     clock: Clock
+    seatings: Seatings = ROTATIONS
+    """In which arrangements each board of the match is played."""
     open_tables: int = 256
     """How many tables may be open at once at the most."""
     fault_limit: int = 3
@@ -83,10 +86,11 @@ class SittingPlan:
 
     def __post_init__(self) -> None:
         seats, clock = self.rules.players, self.clock
+        sittings = self.seatings.sittings(self.rules)
         for wrong, part in (
             (len(self.bots) != seats, f"{len(self.bots)} bots for {seats} seats"),
             (self.boards < 1, f"boards = {self.boards}; at least 1 is needed"),
-            (not 0 <= self.seating < seats, f"seating = {self.seating}; there are 0 to {seats - 1}"),
+            (not 0 <= self.seating < sittings, f"seating = {self.seating}; there are 0 to {sittings - 1}"),
             (self.open_tables < 1, f"open_tables = {self.open_tables}; at least 1 is needed"),
             (self.fault_limit < 0, f"fault_limit = {self.fault_limit}; 0 is the least"),
             (min(clock.start_up, clock.hard_stop) <= 0, "start_up and hard_stop have to be above 0 seconds"),

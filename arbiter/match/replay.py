@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from arbiter.deals import Seatings, SeatingsError, read_seatings
 from arbiter.engine import (
     EngineError,
     Moon,
@@ -58,6 +59,8 @@ class Replay:
     format: MatchFormat
     boards: int
     seating: int
+    seatings: Seatings
+    """In which arrangements the match plays its boards; ``seating`` is a number among them."""
     early_end: bool
     """Whether hands ended as soon as every card with points was taken."""
     bots: tuple[ReplayBot, ...]
@@ -77,6 +80,7 @@ def replay_of(plan: SittingPlan, hands: Sequence[HandRecord], faults: Sequence[F
         format=plan.format,
         boards=plan.boards,
         seating=plan.seating,
+        seatings=plan.seatings,
         early_end=plan.early_end,
         bots=bots,
         hands=tuple(hands),
@@ -93,6 +97,7 @@ def write_replay(replay: Replay) -> bytes:
         "match_format": replay.format.value,
         "boards": replay.boards,
         "seating": replay.seating,
+        "seatings": replay.seatings.count or replay.seatings.kind.value,
         "early_end": replay.early_end,
         "bots": [{"entrant": bot.entrant, "name": bot.name, "digest": bot.digest} for bot in replay.bots],
         "rules": replay.rules.to_dict(),
@@ -122,6 +127,7 @@ def read_replay(data: bytes) -> Replay:
         )
         sitting, match_format = _text(header["sitting"]), MatchFormat(header["match_format"])
         boards, seating, early_end = _int(header["boards"]), _int(header["seating"]), _bool(header["early_end"])
+        seatings = read_seatings(header["seatings"], rules)
     if len(lines) < 2:
         raise ReplayError("line 2: the file ends after its first line; it was cut off")
     hands: list[HandRecord] = []
@@ -135,7 +141,7 @@ def read_replay(data: bytes) -> Replay:
         if footer["end"] != len(hands):
             raise ReplayError(f"line {len(lines)}: the file holds {len(hands)} hands and says {footer['end']!r}")
         faults = tuple(_fault_from_dict(fault) for fault in footer["faults"])
-    return Replay(sitting, rules, match_format, boards, seating, early_end, bots, tuple(hands), faults)
+    return Replay(sitting, rules, match_format, boards, seating, seatings, early_end, bots, tuple(hands), faults)
 
 
 @contextmanager
@@ -145,7 +151,7 @@ def _reading(number: int) -> Iterator[None]:
         yield
     except ReplayError:
         raise
-    except EngineError as error:
+    except (EngineError, SeatingsError) as error:
         raise ReplayError(f"line {number}: {error}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ReplayError(f"line {number}: not what a replay holds there: {type(error).__name__}: {error}") from error

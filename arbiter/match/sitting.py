@@ -15,7 +15,6 @@ from typing import Final, TypeVar
 
 from arbiter.api.bot.v1 import bot_pb2
 from arbiter.api.game.v1 import match_pb2
-from arbiter.deals import seating
 from arbiter.engine import Rules, compile_rules
 from arbiter.links import Ending, FaultCode, Link, LinkLost
 from arbiter.match.faults import Fault
@@ -269,7 +268,8 @@ class _Sitting:
         while len(self._open) < self._open_tables and self._next_board <= self._plan.boards:
             board = self._next_board
             self._next_board += 1
-            places = seating(self._plan.rules, board, self._plan.seating)
+            plan = self._plan
+            places = plan.seatings.places(plan.rules, plan.deal_seed, board, plan.seating)
             table = Table(self._plan, self._rules, board, [self._players[place] for place in places], self)
             self._open.add(table)
             table.open()

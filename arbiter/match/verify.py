@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from arbiter.deals import deal, dealer, seating, seatings_per_match
+from arbiter.deals import SeatingsKind, arrangement, arrangement_count, deal, dealer
 from arbiter.engine import (
     EngineError,
     GameState,
@@ -67,7 +67,7 @@ def _verified(replay: Replay, deal_seed: bytes | None) -> Iterator[SeatScore]:
     for board, records in by_board.items():
         game = new_game(rules)
         points = [0] * rules.seats
-        places = seating(replay.rules, board, replay.seating)
+        places = _places(replay, board, records[0], deal_seed)
         for record in records:
             where = f"board {board}, hand {record.number}"
             if game.over:
@@ -89,9 +89,19 @@ def _verified(replay: Replay, deal_seed: bytes | None) -> Iterator[SeatScore]:
             yield SeatScore(board, seat, place, len(records), points[seat], game.totals[seat])
 
 
+def _places(replay: Replay, board: int, record: HandRecord, deal_seed: bytes | None) -> tuple[int, ...]:
+    """Who has to sit where. Drawn seatings follow from the deal seed; without it any arrangement will do."""
+    rules = replay.rules
+    if deal_seed is not None or replay.seatings.kind is not SeatingsKind.RANDOM:
+        return replay.seatings.places(rules, deal_seed or b"", board, replay.seating)
+    if record.places not in (arrangement(rules, number) for number in range(arrangement_count(rules))):
+        raise ReplayError(f"board {board}: seated as {record.places}, which is no arrangement of the entrants")
+    return record.places
+
+
 def _check_frame(replay: Replay) -> None:
     """What the first and the last line say, and the order of those between."""
-    players, sittings = replay.rules.players, seatings_per_match(replay.rules)
+    players, sittings = replay.rules.players, replay.seatings.sittings(replay.rules)
     if len(replay.bots) != players:
         raise ReplayError(f"{replay.sitting}: {len(replay.bots)} bots for {players} seats")
     if not 0 <= replay.seating < sittings:

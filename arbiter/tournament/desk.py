@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from arbiter.deals import derive_bot_seed, seatings_per_match
+from arbiter.deals import derive_bot_seed
 from arbiter.errors import UsageError
 from arbiter.match import Fault as PlayedFault
 from arbiter.match import Replay, ReplayError, SeatedBot, SittingPlan, read_replay, verify_replay
@@ -64,7 +64,7 @@ class _Known:
 
     def match(self, key: SittingKey) -> Match:
         """The match that a sitting belongs to; raises :class:`UnknownSitting`."""
-        if key.match >= len(self.matches) or key.sitting >= seatings_per_match(self.spec.rules):
+        if key.match >= len(self.matches) or key.sitting >= self.spec.seatings.sittings(self.spec.rules):
             raise UnknownSitting(f"there is no sitting {key}; take keys from the plan")
         return self.matches[key.match]
 
@@ -193,6 +193,7 @@ def _plan(known: _Known, match: Match, key: SittingKey) -> SittingPlan:
         boards=match.boards,
         deal_seed=match.deal_seed,
         seating=key.sitting,
+        seatings=spec.seatings,
         bots=tuple(
             SeatedBot(
                 entrant=index,
@@ -211,9 +212,11 @@ def _plan(known: _Known, match: Match, key: SittingKey) -> SittingPlan:
 
 def _check_identity(replay: Replay, plan: SittingPlan) -> None:
     """A replay must be of the very sitting that was planned."""
-    said = (replay.sitting, replay.rules, replay.format, replay.boards, replay.seating, replay.early_end)
-    meant = (plan.sitting, plan.rules, plan.format, plan.boards, plan.seating, plan.early_end)
-    if said != meant or [(b.entrant, b.digest) for b in replay.bots] != [(b.entrant, b.digest) for b in plan.bots]:
+    said = (replay.sitting, replay.rules, replay.format, replay.boards, replay.seating, replay.seatings)
+    meant = (plan.sitting, plan.rules, plan.format, plan.boards, plan.seating, plan.seatings)
+    if (*said, replay.early_end) != (*meant, plan.early_end) or [(b.entrant, b.digest) for b in replay.bots] != [
+        (b.entrant, b.digest) for b in plan.bots
+    ]:
         raise ReplayError("the replay is not of the sitting that was planned")
 
 

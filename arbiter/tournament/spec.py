@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from arbiter.deals import partners_sit_opposite
+from arbiter.deals import Seatings, SeatingsError, partners_sit_opposite, read_seatings
 from arbiter.engine import EngineError, Moon, NamedRules, RuleSet, read_rules
 from arbiter.errors import UsageError
 from arbiter.match import Clock, MatchFormat
@@ -37,7 +37,7 @@ Seconds = Annotated[
 class _Match(_Table):
     format: Literal["hands", "game"] = "hands"
     boards: int = Field(16, ge=1, le=100_000)
-    seatings: Literal["rotations"] = "rotations"
+    seatings: str | int = "rotations"
     open_tables: int = Field(256, ge=1, le=65_536)
     fault_limit: int = Field(3, ge=0, le=1_000_000)
     early_end: bool = False
@@ -100,6 +100,8 @@ class TournamentSpec:
     match_format: MatchFormat
     boards: int
     """Boards per match."""
+    seatings: Seatings
+    """In which arrangements each board is played."""
     open_tables: int
     fault_limit: int
     early_end: bool
@@ -125,6 +127,7 @@ class TournamentSpec:
             "match": {
                 "format": self.match_format.value,
                 "boards": self.boards,
+                "seatings": self.seatings.count or self.seatings.kind.value,
                 "open_tables": self.open_tables,
                 "fault_limit": self.fault_limit,
                 "early_end": self.early_end,
@@ -144,12 +147,14 @@ class TournamentSpec:
     def from_dict(cls, data: Mapping[str, Any]) -> TournamentSpec:
         """What :meth:`to_dict` wrote, without seed and entrants."""
         match = data["match"]
+        rules = RuleSet.from_dict(data["rules"])
         return cls(
             name=data["name"],
             rules_name=data["rules_name"],
-            rules=RuleSet.from_dict(data["rules"]),
+            rules=rules,
             match_format=MatchFormat(match["format"]),
             boards=match["boards"],
+            seatings=read_seatings(match["seatings"], rules),
             open_tables=match["open_tables"],
             fault_limit=match["fault_limit"],
             early_end=match["early_end"],
@@ -195,12 +200,17 @@ def parse_spec(data: Mapping[str, Any], base: Path) -> TournamentSpec:
         raise SpecError(f"rules.teams: are {rules.teams}; partners have to sit opposite, such as [[0, 2], [1, 3]]")
     if len(file.entrants) < rules.players:
         raise SpecError(f"entrants: {len(file.entrants)} given, but a table of {rules_name} seats {rules.players}")
+    try:
+        seatings = read_seatings(file.match.seatings, rules)
+    except SeatingsError as error:
+        raise SpecError(f"match.seatings: {error}") from error
     return TournamentSpec(
         name=file.name,
         rules_name=rules_name,
         rules=rules,
         match_format=MatchFormat(file.match.format),
         boards=file.match.boards,
+        seatings=seatings,
         open_tables=file.match.open_tables,
         fault_limit=file.match.fault_limit,
         early_end=file.match.early_end,

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arbiter.deals import commitment, deal, dealer, derive_bot_seed, derive_deal_seed, seating
+from arbiter.deals import commitment, deal, dealer, derive_bot_seed, derive_deal_seed, rotation
 from arbiter.engine import RULE_SETS, Card, RuleSet, cards_of, compile_rules, format_cards, rule_set
 
 PAGE = Path(__file__).parents[2] / "docs" / "deals.md"
@@ -61,7 +61,7 @@ def test_the_documented_vectors_hold() -> None:
         found = as_documented(rule_set(item["rules"]), item["deal_set"], item["board"], item["hand"])
         assert found == {"hands": item["hands"], "kitty": item["kitty"]}
     for item in page["seatings"]:
-        assert list(seating(rule_set(item["rules"]), item["board"], item["sitting"])) == item["places"]
+        assert list(rotation(rule_set(item["rules"]), item["board"], item["sitting"])) == item["places"]
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed; the vectors are checked without it")

@@ -105,6 +105,7 @@ def test_a_stored_spec_comes_back_equal(tmp_path: Path) -> None:
             "match.boards: input should be greater than or equal to 1 (is 0)",
         ),
         (f'name = "cup"\n[match]\nboards = "8"\n{BOTS}', "match.boards: input should be a valid integer (is '8')"),
+        (f'name = "cup"\n[match]\nseatings = 25\n{BOTS}', "match.seatings: is 25; there are 24 arrangements"),
         (f'name = "cup"\n[match]\nboards = true\n{BOTS}', "match.boards: input should be a valid integer (is True)"),
         (f'name = "cup"\n[clock]\nbank = -1\n{BOTS}', "clock.bank: input should be greater than or equal to 0"),
         (f'name = "cup"\n[clock]\nbank = nan\n{BOTS}', "clock.bank: input should be"),

@@ -41,6 +41,33 @@ MATCH_FORMAT_HANDS: MatchFormat.ValueType  # 1
 MATCH_FORMAT_GAME: MatchFormat.ValueType  # 2
 """A board is a whole game, to the rule set's end."""
 
+class _SeatingsKind:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SeatingsKindEnumTypeWrapper(enum_type_wrapper._EnumTypeWrapper[_SeatingsKind.ValueType], builtins.type):
+    DESCRIPTOR: descriptor.EnumDescriptor
+    SEATINGS_KIND_UNSPECIFIED: _SeatingsKind.ValueType  # 0
+    """Not given."""
+    SEATINGS_KIND_ROTATIONS: _SeatingsKind.ValueType  # 1
+    """The rotations of one cyclic order, another order for each board."""
+    SEATINGS_KIND_ALL: _SeatingsKind.ValueType  # 2
+    """Every arrangement."""
+    SEATINGS_KIND_RANDOM: _SeatingsKind.ValueType  # 3
+    """A number of distinct ones, drawn for each board."""
+
+class SeatingsKind(_SeatingsKind, metaclass=_SeatingsKindEnumTypeWrapper):
+    """In which arrangements of the entrants each board of a match is played."""
+
+SEATINGS_KIND_UNSPECIFIED: SeatingsKind.ValueType  # 0
+"""Not given."""
+SEATINGS_KIND_ROTATIONS: SeatingsKind.ValueType  # 1
+"""The rotations of one cyclic order, another order for each board."""
+SEATINGS_KIND_ALL: SeatingsKind.ValueType  # 2
+"""Every arrangement."""
+SEATINGS_KIND_RANDOM: SeatingsKind.ValueType  # 3
+"""A number of distinct ones, drawn for each board."""
+
 class _FaultCode:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015

@@ -126,6 +126,8 @@ class SittingPlan(message.Message):
     OPEN_TABLES_FIELD_NUMBER: builtins.int
     FAULT_LIMIT_FIELD_NUMBER: builtins.int
     EARLY_END_FIELD_NUMBER: builtins.int
+    SEATINGS_KIND_FIELD_NUMBER: builtins.int
+    SEATINGS_COUNT_FIELD_NUMBER: builtins.int
     sitting: builtins.str
     """Id of the sitting."""
     format: match_pb2.MatchFormat.ValueType
@@ -135,13 +137,17 @@ class SittingPlan(message.Message):
     deal_seed: builtins.bytes
     """Seed of the deal set. Never reaches a bot."""
     seating: builtins.int
-    """Which seating of the match this sitting is, from 0."""
+    """Which of the match's seatings this sitting is, from 0."""
     open_tables: builtins.int
     """How many tables may be open at once at the most."""
     fault_limit: builtins.int
     """How many faults a bot may commit in a sitting before the stand-in plays on for it."""
     early_end: builtins.bool
     """Whether a hand ends as soon as every card with points is taken."""
+    seatings_kind: match_pb2.SeatingsKind.ValueType
+    """In which arrangements each board is played."""
+    seatings_count: builtins.int
+    """Sittings per match where the arrangements are drawn, else 0."""
     @builtins.property
     def rules(self) -> rule_set_pb2.RuleSet:
         """The rules."""
@@ -168,10 +174,12 @@ class SittingPlan(message.Message):
         open_tables: builtins.int = ...,
         fault_limit: builtins.int = ...,
         early_end: builtins.bool = ...,
+        seatings_kind: match_pb2.SeatingsKind.ValueType = ...,
+        seatings_count: builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = typing.Literal["clock", b"clock", "rules", b"rules"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["boards", b"boards", "clock", b"clock", "deal_seed", b"deal_seed", "early_end", b"early_end", "fault_limit", b"fault_limit", "format", b"format", "open_tables", b"open_tables", "players", b"players", "rules", b"rules", "seating", b"seating", "sitting", b"sitting"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["boards", b"boards", "clock", b"clock", "deal_seed", b"deal_seed", "early_end", b"early_end", "fault_limit", b"fault_limit", "format", b"format", "open_tables", b"open_tables", "players", b"players", "rules", b"rules", "seating", b"seating", "seatings_count", b"seatings_count", "seatings_kind", b"seatings_kind", "sitting", b"sitting"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from typing import Any
 
@@ -19,6 +20,15 @@ def print_json(data: Any) -> None:
     """Print data as JSON on standard output, numbers unrounded."""
     json.dump(data, sys.stdout, indent=2, ensure_ascii=False)
     sys.stdout.write("\n")
+
+
+class ConsoleHandler(logging.Handler):
+    """Shows log records beside whatever is drawn, one line each: ``warning: the embedded Redis: ...``."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See logging.Handler."""
+        line = f"{record.levelname.lower()}: {one_line(record.getMessage())}"
+        errors.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def one_line(text: str) -> str:

@@ -53,7 +53,7 @@ def start_event(spec: TournamentSpec, options: EventOptions) -> None:
         entrants = enter(spec.entrants, options.data / "bots")
         local = options.local(spec)
         runner.run(_checked(entrants, local, spec.clock.start_up))
-        tournament_id = new_id(spec.name)
+        tournament_id = new_id(spec.name, {tournament.id for tournament in store.tournaments()})
         tournament, matches = plan_tournament(tournament_id, spec, entrants, datetime.now(UTC))
 
         def write_plan() -> None:

@@ -96,6 +96,11 @@ async def _start_once(link: ProcessLink, patience: float, turn: asyncio.Semaphor
     return None
 
 
+def lock_path(data: Path, tournament: str) -> Path:
+    """The lock that the process which runs a tournament holds."""
+    return data / "locks" / tournament
+
+
 async def run_tournament(
     store: Store,
     tournament: str,
@@ -113,9 +118,9 @@ async def run_tournament(
         UsageError: another process runs this tournament.
         InfrastructureError: Redis, an address or the workers can't be had.
     """
-    locks = options.data / "locks"
-    locks.mkdir(exist_ok=True)
-    with lock_file(locks / tournament, f"tournament {tournament}"), RunDirectory() as run:
+    lock = lock_path(options.data, tournament)
+    lock.parent.mkdir(exist_ok=True)
+    with lock_file(lock, f"tournament {tournament}"), RunDirectory() as run:
         _open_to_bots(run, options)
         desk = Desk(store)
         async with contextlib.AsyncExitStack() as stack:

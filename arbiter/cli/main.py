@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from typing import Annotated, NoReturn
 
@@ -10,7 +11,7 @@ import typer
 
 from arbiter import __version__
 from arbiter.cli import bot, demo, replay, rules, tournament
-from arbiter.cli.console import errors, one_line
+from arbiter.cli.console import ConsoleHandler, errors, one_line
 from arbiter.errors import ArbiterError, InfrastructureError
 
 EXIT_INTERRUPTED = 130
@@ -46,6 +47,7 @@ def _options(
 
 def main() -> None:
     """Run the command line. Exit status: 0 done, 1 failed, 2 usage, 4 infrastructure, 130 interrupted."""
+    logging.basicConfig(level=logging.WARNING, handlers=[ConsoleHandler()])
     try:
         app()
     except ArbiterError as error:

@@ -58,12 +58,16 @@ def list_tournaments(data_dir: DataDir = None, json: Json = False) -> None:
     """List all tournaments, newest first."""
     need_server()
     from arbiter.cli.event import open_store
+    from arbiter.cli.local import lock_path
+    from arbiter.supervisor.rundir import is_locked
 
-    with open_store(data_folder(data_dir)) as store:
+    data = data_folder(data_dir)
+    with open_store(data) as store:
         rows = [
             {
                 "id": tournament.id,
                 "state": tournament.state.value,
+                "active": is_locked(lock_path(data, tournament.id)),
                 "created_at": tournament.created_at.isoformat(),
                 "sittings": (progress := store.progress(tournament.id)).total,
                 "recorded": progress.recorded,
@@ -85,7 +89,8 @@ def list_tournaments(data_dir: DataDir = None, json: Json = False) -> None:
         made = datetime.fromisoformat(str(row["created_at"])).astimezone(UTC)
         table.add_row(
             str(row["id"]),
-            str(row["state"]),
+            # The owner of a run that was killed could not say so.
+            "interrupted" if row["state"] == "running" and not row["active"] else str(row["state"]),
             f"{made:%Y-%m-%d %H:%M} UTC",
             f"{row['recorded']}/{row['sittings']}",
             f"{row['hands']:,}",

@@ -152,7 +152,7 @@ class Keeper:
             if delay is None:
                 raise InfrastructureError(
                     f"{command.name} ended {self._patience.attempts} times in a row right after its start "
-                    f"({describe_exit(status)}); {last_words(lines)}; whole log: {command.log}"
+                    f"({describe_exit(status)}); {last_words(lines)}"
                 )
             ends += 1
             with suppress(TimeoutError):

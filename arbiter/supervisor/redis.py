@@ -171,7 +171,7 @@ class EmbeddedRedis:
                 if (end := self._early_end) is not None:
                     raise InfrastructureError(
                         f"the embedded Redis ended before it answered ({describe_exit(end.exit)}); "
-                        f"{last_words(end.lines)}; whole log: {self._log}"
+                        f"{last_words(end.lines)}"
                     )
                 try:
                     await client.ping()

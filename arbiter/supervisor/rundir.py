@@ -120,6 +120,21 @@ def _claim(folder: Path) -> int | None:
     return lock
 
 
+def is_locked(path: Path) -> bool:
+    """Whether some process holds the lock of `lock_file`."""
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
 @contextmanager
 def lock_file(path: Path, what: str) -> Iterator[None]:
     """Hold an exclusive lock by way of the file `path`, which is made when missing and stays.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -16,9 +16,12 @@ from arbiter.store import Entrant, Match, Tournament, TournamentState
 from arbiter.tournament.spec import EntrantSpec, Side, SpecError, TournamentSpec
 
 
-def new_id(name: str) -> str:
-    """An id for a tournament of this name: the name and four random hexadecimal digits."""
-    return f"{name}-{secrets.token_hex(2)}"
+def new_id(name: str, taken: Container[str] = ()) -> str:
+    """An id for a tournament of this name that is not taken: the name and four random hexadecimal digits, or more."""
+    digits = 4
+    while (made := f"{name}-{secrets.token_hex(digits // 2)}") in taken:
+        digits += 2
+    return made
 
 
 def enter(entrants: Sequence[EntrantSpec], bots: Path) -> list[Entrant]:

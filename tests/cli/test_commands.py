@@ -34,9 +34,10 @@ def test_the_list_of_tournaments(call: Call, played: Path) -> None:
     outcome = call("tournament", "list", "--data-dir", played, "--json")
     assert (outcome.status, outcome.errors) == (0, "")
     (row,) = parsed(outcome.output)
-    assert (row["id"], row["state"], row["sittings"], row["recorded"], row["hands"]) == (
+    assert (row["id"], row["state"], row["active"], row["sittings"], row["recorded"], row["hands"]) == (
         ID,
         "completed",
+        False,
         4,
         4,
         8,

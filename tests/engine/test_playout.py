@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from arbiter.engine import Hand, play_out
+from arbiter.engine import Hand, RuleSet, RuleSetError, compile_rules, play_out
 from arbiter.engine.cards import indexes_of
-from tests.engine.strategies import VARIANTS, Variant, new_hand, random_card, rules_of, seeds, variant_id
+from tests.engine.strategies import (
+    VARIANTS,
+    Variant,
+    changed_rule_sets,
+    new_hand,
+    random_card,
+    rules_of,
+    seeds,
+    variant_id,
+)
 
 
 def _node_by_node(hand: Hand, rng: random.Random) -> tuple[list[int], list[int]]:
@@ -36,3 +46,15 @@ def test_a_playout_is_a_hand_played_on_with_the_same_draws(variant: Variant, see
     assert sum(taken.bonus) == hand.rules.bonus_total
     after = (hand.hands, hand.trick, hand.tricks, hand.points, hand.turn, hand.broken)
     assert after == before
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=changed_rule_sets(), seed=seeds)
+def test_a_playout_knows_house_rules_too(data: dict[str, Any], seed: int) -> None:
+    try:
+        rules = compile_rules(RuleSet.from_dict(data))
+    except RuleSetError:
+        assume(False)
+    hand = new_hand(rules, random.Random(seed))
+    taken = play_out(hand, random.Random(seed).random)
+    assert (taken.penalty, taken.bonus) == _node_by_node(hand, random.Random(seed))

@@ -130,8 +130,7 @@ def test_a_server_that_ends_at_once_is_reported_with_its_last_words(folder: Path
         with pytest.raises(InfrastructureError) as error:
             await EmbeddedRedis(folder, server=script(folder, "echo 'no luck'; exit 9")).__aenter__()
         assert str(error.value) == (
-            "the embedded Redis ended before it answered (exit status 9); it last said: no luck; "
-            f"whole log: {folder / 'redis.log'}"
+            "the embedded Redis ended before it answered (exit status 9); it last said: no luck"
         )
 
     asyncio.run(scenario())

@@ -20,6 +20,7 @@ from arbiter.supervisor.rundir import (
     SOCKET_PATH_LIMIT,
     RunDirectory,
     check_socket_path,
+    is_locked,
     lock_file,
 )
 from tests.supervisor.support import REPOSITORY, owner
@@ -224,3 +225,11 @@ def test_a_lock_that_cannot_be_made(tmp_path: Path) -> None:
         lock_file(path, "it"),
     ):
         pass
+
+
+def test_whether_a_lock_is_held_can_be_asked(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    assert not is_locked(path)
+    with lock_file(path, "the test"):
+        assert is_locked(path)
+    assert not is_locked(path)

@@ -24,6 +24,8 @@ def bot(folder: Path, name: str) -> Path:
 
 
 def test_an_id_is_the_name_with_random_digits() -> None:
+    every = {f"cup-{number:04x}" for number in range(0x10000)}
+    assert len(new_id("cup", every)) == len("cup-123456")
     ids = {new_id("spring-cup") for _ in range(20)}
     assert all(re.fullmatch(r"spring-cup-[0-9a-f]{4,}", each) for each in ids)
     assert len(ids) > 10

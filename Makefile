@@ -17,7 +17,7 @@ PROTO := $(PROTO_VENV)/stamps/proto-$(VERSION)
 CODE := arbiter workers sample_bots benchmarks tests scripts
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check proto bench pins oldest clean
+.PHONY: help demo test check proto bench differential pins oldest clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
@@ -40,6 +40,10 @@ proto: $(PROTO)  ## generate arbiter/api from proto/
 
 bench: $(DEV)  ## measure hands per second
 	$(BIN)/python -m benchmarks
+
+differential: $(DEV)  ## compare the engine with OpenSpiel and the naive implementation in full: some minutes
+	$(BIN)/python -m tests.rules.perft
+	$(BIN)/python -m tests.rules.openspiel --hands 20000
 
 pins: $(DEV)  ## follow pyproject.toml in requirements/; PINS=--upgrade takes the newest versions
 	$(BIN)/python scripts/pin_requirements.py $(PINS)

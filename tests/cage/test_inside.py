@@ -41,7 +41,9 @@ def report(service: Service, place: Path, arbiter_socket: Path, tmp_path_factory
             "abstract": "nobody-listens-here",
             "paths": [
                 *("/etc/shadow", "/etc/passwd", "/etc/hostname", "/etc/resolv.conf", "/home", "/var", "/sys", "/mnt"),
-                *(str(PROJECT), str(PROJECT / "pyproject.toml"), str(Path.home() / ".bashrc"), str(other)),
+                # Of the project's folder an environment for Python may lie in it and be seen, and nothing else.
+                *(str(PROJECT / name) for name in ("pyproject.toml", ".git", "arbiter", "tests", "README.md")),
+                *(str(Path.home() / ".bashrc"), str(other)),
                 *(str(arbiter_socket), str(folder), "/opt/sdk/arbiter/cage", "/run/dbus", "/proc/kcore/x"),
             ],
         }

@@ -200,7 +200,9 @@ def _found(source: str, data_dir: Path | None) -> _Found:
     if path.is_file():
         return _Found(_read(path)[0])
     if source.count("/") != 2 or path.suffix:
-        raise UsageError(f"{source}: there is no such file; name one, or a sitting such as demo-1a2b/3/0")
+        raise UsageError(
+            f"{source}: no file, and no sitting either; write TOURNAMENT/MATCH/SITTING, such as demo-1a2b/3/0"
+        )
     return _of_store(source, data_dir)
 
 

@@ -201,8 +201,11 @@ def test_files_that_hold_no_replay_are_refused(
 
 def test_what_is_not_there_is_a_mistake_of_use(whole: Call, played: Path, tmp_path: Path) -> None:
     for words, message in (
-        (("verify", "gone.jsonl"), "gone.jsonl: there is no such file; name one, or a sitting such as demo-1a2b/3/0"),
-        (("show", "a/b/gone.txt"), "a/b/gone.txt: there is no such file"),
+        (
+            ("verify", "gone.jsonl"),
+            "gone.jsonl: no file, and no sitting either; write TOURNAMENT/MATCH/SITTING, such as",
+        ),
+        (("show", "a/b/gone.txt"), "a/b/gone.txt: no file, and no sitting either"),
         (("import", tmp_path / "gone"), f"{tmp_path / 'gone'}: can't be read: No such file"),
         (("verify", SITTING, "--deal-seed", "abc"), "--deal-seed: is 'abc'; write 64 hexadecimal digits"),
         (("verify", SITTING, "--deal-seed", "ab" * 16), "write 64 hexadecimal digits"),

@@ -6,7 +6,7 @@ import logging
 import sys
 
 from arbiter.errors import ArbiterError
-from workers.app import app, configure
+from workers.app import app, configure, runner, worker
 from workers.settings import WorkerSettings
 
 
@@ -19,6 +19,13 @@ def main() -> None:
         sys.exit(error.exit_code)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     configure(settings)
+    try:
+        _take_sittings(settings)
+    finally:
+        runner().run(worker().close())
+
+
+def _take_sittings(settings: WorkerSettings) -> None:
     app.worker_main(
         [
             "worker",

@@ -46,6 +46,7 @@ class Worker:
         self._settings: Final = settings
         self._cage: Final[Cage] = choose_cage(settings.unsafe_processes, hidden=settings.hidden)
         self._spool: Final = Spool(settings.run_folder / "spool")
+        self._channel: grpc.aio.Channel | None = None
         self._stub: worker_pb2_grpc.WorkerServiceAsyncStub | None = None
         self._current: asyncio.Task[None] | None = None
         self._stopping = False
@@ -91,15 +92,20 @@ class Worker:
         if self._current is not None:
             self._current.get_loop().call_soon_threadsafe(self._current.cancel)
 
+    async def close(self) -> None:
+        """Hang up; before the event loop ends."""
+        if self._channel is not None:
+            await self._channel.close()
+
     def _connect(self) -> worker_pb2_grpc.WorkerServiceAsyncStub:
         if self._stub is None:
             metadata = [("authorization", f"Bearer {self._settings.token}")]
-            channel = grpc.aio.insecure_channel(
+            self._channel = grpc.aio.insecure_channel(
                 self._settings.address,
                 options=[("grpc.max_reconnect_backoff_ms", 2000)],
                 interceptors=[_Metadata(metadata)],
             )
-            self._stub = worker_pb2_grpc.WorkerServiceStub(channel)
+            self._stub = worker_pb2_grpc.WorkerServiceStub(self._channel)
         return self._stub
 
     async def _outcome(

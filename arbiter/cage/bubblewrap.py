@@ -5,8 +5,9 @@ the host with no capability left: a process at host uid 0 could write to ``/proc
 ordinary user everything happens in a user namespace in which no other can be made, and the bot keeps the user's id.
 
 The life of a cage hangs on process 1 of its PID namespace: when it is dead the kernel has killed all others, and it
-dies with the outer bubblewrap, which dies with the thread of the service that started it. (A service that is killed in
-the instant between the making of process 1 and its first instruction can leave that one behind, asleep, with no bot.)
+dies with the outer bubblewrap, which dies with the thread of the service that started it. A service that is killed in
+the instant between the making of process 1 and its first instruction leaves that one behind, asleep, with no bot; the
+next service of the same user ends it (see `arbiter.cage.orphans`).
 
 A bot's resource limits here are processes, open files, and bytes in ``/tmp`` and ``/dev/shm``; memory and time are the
 business of whoever starts it.
@@ -27,6 +28,7 @@ from pathlib import Path
 
 from arbiter.cage.command import bot_command, bot_environment, check_socket, fresh_uid, interpreter
 from arbiter.cage.mounts import BOT_FOLDER, HOME, SDK_FOLDER, SOCKET, View, service_view
+from arbiter.cage.orphans import end_orphans
 from arbiter.cage.pipes import LogPipe, read_until, readable
 from arbiter.cage.process import BotProcess, CageError, Exit, Launch
 
@@ -91,6 +93,7 @@ class BubblewrapCage:
     async def _prepare(self) -> tuple[_Tools, View]:
         async with self._checking:
             if self._ready is None:
+                end_orphans()
                 view = service_view(self._hidden)
                 self._ready = await _find_tools(view), view
             return self._ready

@@ -73,7 +73,9 @@ def _show(manifest: Manifest, record: SittingRecord, log: str) -> None:
             f"[green]ok[/green] {manifest.name}: {hands} hands without a fault, {points / hands:.2f} points per hand"
         )
     else:
-        errors.print(f"{manifest.name}: {len(faults)} faults in {hands} hands", style="red")
+        errors.print(
+            f"{manifest.name}: {len(faults)} fault{'s' if len(faults) > 1 else ''} in {hands} hands", style="red"
+        )
         for fault in faults[:10]:
             where = (
                 f"board {fault.board}" + (f", trick {fault.trick}" if fault.trick else "") if fault.board else "sitting"

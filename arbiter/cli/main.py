@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from typing import Annotated, NoReturn
 
 import typer
 
 from arbiter import __version__
-from arbiter.cli import bot, demo, replay, rules, tournament
+from arbiter.cli import bot, demo, replay, rules, sitting, tournament
 from arbiter.cli.console import ConsoleHandler, errors, one_line
 from arbiter.errors import ArbiterError, InfrastructureError
 
@@ -28,6 +29,8 @@ app.add_typer(tournament.app, name="tournament")
 app.add_typer(replay.app, name="replay")
 app.add_typer(bot.app, name="bot")
 app.add_typer(rules.app, name="rules")
+app.add_typer(sitting.app, name="sitting")
+tournament.app.command("deals")(replay.deals)
 
 
 def _version(wanted: bool) -> None:
@@ -52,6 +55,9 @@ def main() -> None:
         app()
     except ArbiterError as error:
         _fail(str(error), error.exit_code)
+    except BrokenPipeError:  # whoever read the output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except OSError as error:  # a full disk, a folder without rights: the machine's, wherever it shows
         where = f"{error.filename}: " if error.filename else ""
         _fail(f"{where}{error.strerror or error}", InfrastructureError.exit_code)

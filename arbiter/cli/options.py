@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from arbiter.errors import UsageError
+from arbiter.errors import InfrastructureError, UsageError
 
 DataDir = Annotated[
     Path | None,
@@ -84,9 +84,11 @@ def need_server() -> None:
     """Say what to install when only the contestant's part is there.
 
     Raises:
-        UsageError: the server's packages are missing.
+        InfrastructureError: the server's packages are missing.
     """
     packages = ("sqlalchemy", "celery", "pydantic", "platformdirs")
     missing = [name for name in packages if not importlib.util.find_spec(name)]
     if missing:
-        raise UsageError(f"{missing[0]} is missing: hosting needs more: pip install 'hearts-arbiter[server]'")
+        raise InfrastructureError(
+            f"{missing[0]} is missing: hosting needs the extra 'server'; in a checkout: pip install '.[server]'"
+        )

@@ -33,7 +33,9 @@ def standings_table(report: TournamentReport, title: str | None = None) -> Table
             f"{standing.hands:,}",
             Text(str(faults), style="red" if faults else "dim"),
         )
-    table.caption = f"± one standard error over boards; {direction}"
+    table.caption = (
+        f"± one standard error over boards, {direction}; rating ± sigma, from places in matches, more is better"
+    )
     table.caption_justify = "left"
     return table
 

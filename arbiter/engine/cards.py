@@ -141,11 +141,14 @@ def indexes_by_suit(mask: int) -> list[list[int]]:
 
 
 def _fill_indexes() -> dict[int, tuple[int, ...]]:
+    """Fill the table, in one step: another thread sees all of it or nothing."""
+    every: dict[int, tuple[int, ...]] = {}
     for suit in Suit:
         found: list[tuple[int, tuple[int, ...]]] = [(0, ())]
         for index in range(13 * suit, 13 * suit + 13):
             found += [(mask | 1 << index, (*indexes, index)) for mask, indexes in found]
-        _INDEXES.update(found)
+        every.update(found)
+    _INDEXES.update(every)
     return _INDEXES
 
 

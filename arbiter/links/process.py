@@ -34,7 +34,9 @@ class ProcessLink(Link):
             await asyncio.wait({greeting, ended}, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
             if not greeting.done():
                 if ended.done():
-                    raise LinkLost(FaultCode.CRASH, f"ended before its greeting: {ended.result()}{self._last_words()}")
+                    hint = " (does it call run()?)" if ended.result().code == 0 else ""
+                    detail = f"ended before its greeting: {ended.result()}{hint}{self._last_words()}"
+                    raise LinkLost(FaultCode.CRASH, detail)
                 raise LinkLost(FaultCode.TIMEOUT, f"no greeting within the start-up allowance of {patience:g} s")
             message = greeting.result()
         finally:

@@ -257,10 +257,6 @@ def _fault_to_dict(fault: Fault) -> dict[str, Any]:
     }
 
 
-def _bot_from_dict(data: Mapping[str, Any]) -> ReplayBot:
-    return ReplayBot(_int(data["entrant"]), _text(data["name"]), _text(data["digest"]))
-
-
 def _fault_from_dict(data: Mapping[str, Any]) -> Fault:
     return Fault(
         entrant=_int(data["entrant"]),

@@ -231,6 +231,11 @@ class _Sitting:
             f" ({count} each), {len(answers.plays.request_id)} play requests with {len(answers.plays.card)} cards"
         )
         self._nonsense(player, detail)
+        # The bot takes them for answered; nobody would answer them any more.
+        for request_id in (*passes.request_id, *answers.plays.request_id, *answers.moons.request_id):
+            if request_id in player.open and request_id <= player.sent:
+                due, table = player.open.pop(request_id)
+                table.stand_in(player, due)
 
     def _take(self, player: Player, request_id: int, due: Due) -> Table | None:
         if player.faults > self._plan.fault_limit:

@@ -31,6 +31,8 @@ def run(bot: Bot) -> NoReturn:
     The arbiter says where to dial in the environment: ``ARBITER_ADDRESS`` and ``ARBITER_TOKEN``. The exit status is 0
     after a whole sitting, 1 when the bot raised an exception, 2 without an arbiter to dial, 4 when it went away.
     """
+    if not isinstance(bot, Bot):
+        raise TypeError(f"run() takes a bot, such as run(MyBot()), but got {bot!r}")
     address, token = os.environ.get(ADDRESS), os.environ.get(TOKEN)
     if not address or not token:
         missing = ADDRESS if not address else TOKEN

@@ -107,6 +107,8 @@ class Session:
         for request_id, view, given in zip(requests.request_id, views, chosen, strict=False):
             answered += 1
             cards = [_index(card, "choose_pass") for card in _each(given, "choose_pass")]
+            if len(cards) != view.pass_count:
+                raise ValueError(f"choose_pass gave {len(cards)} cards; {view.pass_count} are passed in this game")
             view.table.passed = tuple(sorted(cards))
             answers.passes.request_id.append(request_id)
             answers.passes.cards.extend(cards)

@@ -22,7 +22,16 @@ class SpecError(UsageError):
     """A tournament file that can't be used; says where and what would be right."""
 
 
+_EVENT = r"^[a-z0-9][a-z0-9-]{0,39}$"
+_SEED = r"^[0-9a-fA-F]{64}$"
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.@-]{0,39}$"
+
+
+_PATTERNS = {
+    _EVENT: "lower-case letters, digits and hyphens, 40 at the most",
+    _SEED: "64 hexadecimal digits",
+    _NAME: "letters, digits, '_', '.', '@' and '-', 40 at the most, a letter or digit first",
+}
 
 
 class _Table(BaseModel):
@@ -57,11 +66,11 @@ class _Entrant(_Table):
 
 
 class _File(_Table):
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")
+    name: str = Field(pattern=_EVENT)
     format: Literal["round-robin", "roundrobin"] = "round-robin"
     meetings: int | None = Field(None, ge=1, le=100_000)
     workers: int = Field(2, ge=1, le=1024)
-    deal_seed: str | None = Field(None, pattern=r"^[0-9a-fA-F]{64}$")
+    deal_seed: str | None = Field(None, pattern=_SEED)
     rules: dict[str, Any] = Field(default_factory=dict)
     match: _Match = Field(default_factory=lambda: _Match.model_validate({}))
     clock: _Clock = Field(default_factory=lambda: _Clock.model_validate({}))
@@ -252,7 +261,8 @@ def _rules(table: Mapping[str, Any]) -> NamedRules:
 
 def _first_error(error: ValidationError) -> str:
     """The first thing wrong, as ``where: what; what would be right``."""
-    first = error.errors(include_url=False)[0]
+    # A key that is not known explains one that is missing.
+    first = min(error.errors(include_url=False), key=lambda found: found["type"] != "extra_forbidden")
     where = ".".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])
     if first["type"] == "extra_forbidden":
         known = _keys(first["loc"][:-1])
@@ -260,6 +270,8 @@ def _first_error(error: ValidationError) -> str:
         return f"{where}: unknown key; " + (f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(known)}")
     if first["type"] == "missing":
         return f"{where}: is missing"
+    if first["type"] == "string_pattern_mismatch":
+        return f"{where}: is {first['input']!r}; write {_PATTERNS[first['ctx']['pattern']]}"
     given = first["input"]
     shown = f" (is {given!r})" if not isinstance(given, dict | list) else ""
     return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}{shown}"

@@ -8,9 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import typer
 
-from arbiter.cli import replay, sitting
 from arbiter.deals import commitment, derive_deal_seed
 from arbiter.match import read_replay, write_replay
 from arbiter.match.notation import read_notation, write_notation
@@ -24,19 +22,6 @@ from tests.tournament.support import report as report_sitting
 
 SITTING = f"{ID}/0/1"
 DEAL_SEED = derive_deal_seed(bytes.fromhex(SEED), 0)
-
-
-@pytest.fixture
-def whole(call: Call, monkeypatch: pytest.MonkeyPatch) -> Call:
-    """The commands of these two modules, with the program's own way of ending."""
-    commands = typer.Typer(pretty_exceptions_enable=False)
-    tournament = typer.Typer()
-    tournament.callback()(lambda: None)
-    tournament.command("deals")(replay.deals)
-    for name, group in (("replay", replay.app), ("sitting", sitting.app), ("tournament", tournament)):
-        commands.add_typer(group, name=name)
-    monkeypatch.setattr("arbiter.cli.main.app", commands)
-    return call
 
 
 @pytest.fixture
@@ -71,14 +56,14 @@ def seeds(text: str, store: Store) -> set[str]:
 # -- verify ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_recorded_sitting_is_verified_with_its_deal_seed(whole: Call, played: Path) -> None:
-    outcome = whole("replay", "verify", SITTING, "--data-dir", played)
+def test_a_recorded_sitting_is_verified_with_its_deal_seed(call: Call, played: Path) -> None:
+    outcome = call("replay", "verify", SITTING, "--data-dir", played)
     assert (outcome.status, outcome.errors) == (0, "")
     assert outcome.output == (
         f"ok {SITTING}: boards: 2, hands: 2; the deals are those of the deal seed with commitment"
         f" {commitment(DEAL_SEED)}\n"
     )
-    found = json.loads(whole("replay", "verify", SITTING, "--data-dir", played, "--json").output)
+    found = json.loads(call("replay", "verify", SITTING, "--data-dir", played, "--json").output)
     assert found == {
         "sitting": SITTING,
         "boards": 2,
@@ -88,8 +73,8 @@ def test_a_recorded_sitting_is_verified_with_its_deal_seed(whole: Call, played: 
     }
 
 
-def test_another_deal_seed_is_not_what_was_committed_to(whole: Call, played: Path) -> None:
-    outcome = whole("replay", "verify", SITTING, "--data-dir", played, "--deal-seed", "00" * 32)
+def test_another_deal_seed_is_not_what_was_committed_to(call: Call, played: Path) -> None:
+    outcome = call("replay", "verify", SITTING, "--data-dir", played, "--deal-seed", "00" * 32)
     assert (outcome.status, outcome.output) == (1, "")
     assert outcome.errors == (
         f"error: {SITTING}: the deal seed's commitment is {commitment(bytes(32))}, but {commitment(DEAL_SEED)} was"
@@ -99,25 +84,25 @@ def test_another_deal_seed_is_not_what_was_committed_to(whole: Call, played: Pat
 
 @pytest.mark.parametrize("as_text", [False, True])
 def test_a_file_is_verified_with_and_without_a_deal_seed(
-    whole: Call, tmp_path: Path, stored: bytes, as_text: bool
+    call: Call, tmp_path: Path, stored: bytes, as_text: bool
 ) -> None:
     file = tmp_path / "sitting"
     file.write_bytes(write_notation(read_replay(stored)).encode() if as_text else stored)
-    outcome = whole("replay", "verify", file)
+    outcome = call("replay", "verify", file)
     assert (outcome.status, outcome.errors) == (0, "")
     assert outcome.output.endswith("; no deal seed was given, so the deals are taken as they stand\n")
-    assert whole("replay", "verify", file, "--deal-seed", DEAL_SEED.hex()).status == 0
-    other = whole("replay", "verify", file, "--deal-seed", "ab" * 32)
+    assert call("replay", "verify", file, "--deal-seed", DEAL_SEED.hex()).status == 0
+    other = call("replay", "verify", file, "--deal-seed", "ab" * 32)
     assert (other.status, other.output) == (1, "")
     assert other.errors == f"error: {file}: board 1, hand 1: the cards are not those that the deal seed gives\n"
 
 
-def test_a_step_that_does_not_follow_is_named_in_one_line(whole: Call, tmp_path: Path, stored: bytes) -> None:
+def test_a_step_that_does_not_follow_is_named_in_one_line(call: Call, tmp_path: Path, stored: bytes) -> None:
     found = read_replay(stored)
     hand = replace(found.hands[1], points=(26, 0, 0, 0))
     file = tmp_path / "changed.jsonl"
     file.write_bytes(write_replay(replace(found, hands=(found.hands[0], hand))))
-    outcome = whole("replay", "verify", file)
+    outcome = call("replay", "verify", file)
     assert (outcome.status, outcome.output) == (1, "")
     assert outcome.errors.startswith(f"error: {file}: board 2, hand 1: scored (26, 0, 0, 0)")
     assert outcome.errors.count("\n") == 1
@@ -126,31 +111,31 @@ def test_a_step_that_does_not_follow_is_named_in_one_line(whole: Call, tmp_path:
 # -- export and import -------------------------------------------------------------------------------------------------
 
 
-def test_what_is_exported_is_what_was_recorded(whole: Call, played: Path, tmp_path: Path, stored: bytes) -> None:
-    assert whole("replay", "export", SITTING, "--data-dir", played).output.encode() == stored
-    text = whole("replay", "export", SITTING, "--text", "--data-dir", played).output
+def test_what_is_exported_is_what_was_recorded(call: Call, played: Path, tmp_path: Path, stored: bytes) -> None:
+    assert call("replay", "export", SITTING, "--data-dir", played).output.encode() == stored
+    text = call("replay", "export", SITTING, "--text", "--data-dir", played).output
     assert write_replay(read_notation(text)) == stored
     file = tmp_path / "out.txt"
-    outcome = whole("replay", "export", SITTING, "--text", "-o", file, "--data-dir", played)
+    outcome = call("replay", "export", SITTING, "--text", "-o", file, "--data-dir", played)
     assert (outcome.status, outcome.output, outcome.errors) == (0, "", "")
     assert file.read_text(encoding="utf-8") == text
 
 
-def test_either_form_is_imported_and_the_other_comes_out(whole: Call, tmp_path: Path, stored: bytes) -> None:
+def test_either_form_is_imported_and_the_other_comes_out(call: Call, tmp_path: Path, stored: bytes) -> None:
     lines, text, again = tmp_path / "a", tmp_path / "b", tmp_path / "c"
     lines.write_bytes(b"\xef\xbb\xbf" + stored)
-    assert whole("replay", "import", lines, "-o", text).status == 0
+    assert call("replay", "import", lines, "-o", text).status == 0
     assert text.read_text(encoding="utf-8") == write_notation(read_replay(stored))
-    assert whole("replay", "import", text, "--output", again).status == 0
+    assert call("replay", "import", text, "--output", again).status == 0
     assert again.read_bytes() == stored
-    assert whole("replay", "import", text).output.encode() == stored
+    assert call("replay", "import", text).output.encode() == stored
 
 
-def test_what_does_not_hold_is_not_imported(whole: Call, tmp_path: Path, stored: bytes) -> None:
+def test_what_does_not_hold_is_not_imported(call: Call, tmp_path: Path, stored: bytes) -> None:
     text = write_notation(read_replay(stored)).replace('[Dealer "0"]', '[Dealer "3"]', 1)
     file, target = tmp_path / "changed.txt", tmp_path / "out"
     file.write_text(text, encoding="utf-8")
-    outcome = whole("replay", "import", file, "-o", target)
+    outcome = call("replay", "import", file, "-o", target)
     assert (outcome.status, outcome.output) == (1, "")
     assert outcome.errors.startswith(f"error: {file}: board 1, hand 1: dealer and pass direction are 3 left, not 0")
     assert not target.exists()
@@ -158,14 +143,14 @@ def test_what_does_not_hold_is_not_imported(whole: Call, tmp_path: Path, stored:
 
 @pytest.mark.parametrize("as_text", [False, True])
 def test_a_file_is_shown_as_its_sitting_is(
-    whole: Call, played: Path, tmp_path: Path, stored: bytes, as_text: bool
+    call: Call, played: Path, tmp_path: Path, stored: bytes, as_text: bool
 ) -> None:
     file = tmp_path / "sitting"
     file.write_bytes(write_notation(read_replay(stored)).encode() if as_text else stored)
     for words in (("--board", "2"), ("--json",)):
-        shown = whole("replay", "show", file, *words)
+        shown = call("replay", "show", file, *words)
         assert (shown.status, shown.errors) == (0, "")
-        assert shown.output == whole("replay", "show", SITTING, *words, "--data-dir", played).output
+        assert shown.output == call("replay", "show", SITTING, *words, "--data-dir", played).output
 
 
 MISTAKES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
@@ -187,19 +172,19 @@ MISTAKES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 @pytest.mark.parametrize("name", MISTAKES)
 @pytest.mark.parametrize("command", ["verify", "import", "show"])
 def test_files_that_hold_no_replay_are_refused(
-    whole: Call, tmp_path: Path, stored: bytes, name: str, command: str
+    call: Call, tmp_path: Path, stored: bytes, name: str, command: str
 ) -> None:
     change, message = MISTAKES[name]
     file = tmp_path / "file"
     file.write_bytes(change(stored))
-    outcome = whole("replay", command, file)
+    outcome = call("replay", command, file)
     assert (outcome.status, outcome.output) == (1, "")
     assert outcome.errors.startswith(f"error: {file}: ")
     assert message in outcome.errors
     assert outcome.errors.count("\n") == 1
 
 
-def test_what_is_not_there_is_a_mistake_of_use(whole: Call, played: Path, tmp_path: Path) -> None:
+def test_what_is_not_there_is_a_mistake_of_use(call: Call, played: Path, tmp_path: Path) -> None:
     for words, message in (
         (
             ("verify", "gone.jsonl"),
@@ -215,7 +200,7 @@ def test_what_is_not_there_is_a_mistake_of_use(whole: Call, played: Path, tmp_pa
         (("export", SITTING, "-o", tmp_path / "no" / "file"), "can't be written: No such file or directory; choose"),
     ):
         place = () if words[0] == "import" else ("--data-dir", played)
-        outcome = whole("replay", *words, *place)
+        outcome = call("replay", *words, *place)
         assert (outcome.status, outcome.output) == (2, ""), words
         assert message in outcome.errors
         assert outcome.errors.count("\n") == 1
@@ -224,7 +209,7 @@ def test_what_is_not_there_is_a_mistake_of_use(whole: Call, played: Path, tmp_pa
 # -- nothing leaves before a match's last sitting ----------------------------------------------------------------------
 
 
-def test_nothing_of_a_match_that_is_still_played_is_told(whole: Call, half: Path) -> None:
+def test_nothing_of_a_match_that_is_still_played_is_told(call: Call, half: Path) -> None:
     with Store.open(half / "arbiter.db") as store:
         assert store.progress(ID).sittings[SittingState.RECORDED] == 7
     for words in (
@@ -233,10 +218,10 @@ def test_nothing_of_a_match_that_is_still_played_is_told(whole: Call, half: Path
         ("replay", "show"),
         ("sitting", "logs"),
     ):
-        outcome = whole(*words, f"{ID}/1/0", "--data-dir", half)
+        outcome = call(*words, f"{ID}/1/0", "--data-dir", half)
         assert (outcome.status, outcome.output) == (2, ""), words
         assert f"match {ID}/1 is still being played; its " in outcome.errors
-        assert whole(*words, f"{ID}/0/0", "--data-dir", half).status == 0, words
+        assert call(*words, f"{ID}/0/0", "--data-dir", half).status == 0, words
 
 
 def test_the_store_s_own_readers_refuse_it_too(half: Path) -> None:
@@ -246,12 +231,12 @@ def test_the_store_s_own_readers_refuse_it_too(half: Path) -> None:
                 read(store, SittingKey(ID, 1, 0))
 
 
-def test_commitments_are_public_and_seeds_are_not_before_their_time(whole: Call, half: Path) -> None:
+def test_commitments_are_public_and_seeds_are_not_before_their_time(call: Call, half: Path) -> None:
     with Store.open(half / "arbiter.db") as store:
-        outcome = whole("tournament", "deals", ID[:-1], "--data-dir", half, "--json")
+        outcome = call("tournament", "deals", ID[:-1], "--data-dir", half, "--json")
         assert (outcome.status, outcome.errors) == (0, "")
         assert seeds(outcome.output, store) == {"0"}
-        table = whole("tournament", "deals", ID, "--data-dir", half)
+        table = call("tournament", "deals", ID, "--data-dir", half)
         assert table.status == 0
         assert seeds(table.output, store) == {"0"}
         assert "tournament seed: published when it is completed" in table.output
@@ -309,8 +294,8 @@ def test_a_seed_is_not_in_what_python_shows_of_it(tmp_path: Path) -> None:
 # -- logs --------------------------------------------------------------------------------------------------------------
 
 
-def test_each_bots_ending_faults_and_log_are_told(whole: Call, half: Path) -> None:
-    outcome = whole("sitting", "logs", f"{ID[:-1]}/0/2", "--data-dir", half, "--json")
+def test_each_bots_ending_faults_and_log_are_told(call: Call, half: Path) -> None:
+    outcome = call("sitting", "logs", f"{ID[:-1]}/0/2", "--data-dir", half, "--json")
     assert (outcome.status, outcome.errors) == (0, "")
     found = json.loads(outcome.output)
     assert found["sitting"] == f"{ID}/0/2"
@@ -325,15 +310,15 @@ def test_each_bots_ending_faults_and_log_are_told(whole: Call, half: Path) -> No
     assert [(fault["code"], fault["detail"]) for fault in found["bots"][1]["faults"]] == [
         (fault.code.value, fault.detail) for hand in kept.hands for fault in hand.faults
     ]
-    table = whole("sitting", "logs", f"{ID}/0/2", "--data-dir", half)
+    table = call("sitting", "logs", f"{ID}/0/2", "--data-dir", half)
     assert (table.status, table.errors) == (0, "")
     assert "bot0: exit status 0\n  said bot0\n" in table.output
     assert f"  ILLEGAL_PLAY at board 1, hand 1, seat {first['seat']}, trick 1: {first['detail']}\n" in table.output
 
 
-def test_one_bots_log_alone(whole: Call, half: Path) -> None:
-    outcome = whole("sitting", "logs", f"{ID}/0/0", "--entrant", "bot2", "--data-dir", half)
+def test_one_bots_log_alone(call: Call, half: Path) -> None:
+    outcome = call("sitting", "logs", f"{ID}/0/0", "--entrant", "bot2", "--data-dir", half)
     assert (outcome.status, outcome.output) == (0, "bot2: exit status 0\n  said bot2\n")
-    other = whole("sitting", "logs", f"{ID}/0/0", "--entrant", "bot9", "--data-dir", half)
+    other = call("sitting", "logs", f"{ID}/0/0", "--entrant", "bot9", "--data-dir", half)
     assert (other.status, other.output) == (2, "")
     assert other.errors == f"error: sitting {ID}/0/0 has no bot 'bot9'; it has bot0, bot1, bot2, bot3\n"

@@ -94,7 +94,8 @@ def test_a_stored_spec_comes_back_equal(tmp_path: Path) -> None:
     [
         ("name = ", "is no TOML"),
         (BOTS, "name: is missing"),
-        (f'name = "Cup!"\n{BOTS}', "name: string should match pattern"),
+        (f'nme = "cup"\n{BOTS}', "nme: unknown key; did you mean 'name'?"),
+        (f'name = "Cup!"\n{BOTS}', "name: is 'Cup!'; write lower-case letters, digits and hyphens"),
         ('name = "cup"\n', "entrants: is missing"),
         ('name = "cup"\nentrants = []\n', "entrants: list should have at least 2 items"),
         (f'name = "cup"\nbord = 3\n{BOTS}', "bord: unknown key; known are: clock, deal_seed"),
@@ -110,7 +111,7 @@ def test_a_stored_spec_comes_back_equal(tmp_path: Path) -> None:
         (f'name = "cup"\n[clock]\nbank = -1\n{BOTS}', "clock.bank: input should be greater than or equal to 0"),
         (f'name = "cup"\n[clock]\nbank = nan\n{BOTS}', "clock.bank: input should be"),
         (f'name = "cup"\nformat = "swiss"\n{BOTS}', "format: input should be 'round-robin' or 'roundrobin'"),
-        (f'name = "cup"\ndeal_seed = "12"\n{BOTS}', "deal_seed: string should match pattern"),
+        (f'name = "cup"\ndeal_seed = "12"\n{BOTS}', "deal_seed: is '12'; write 64 hexadecimal digits"),
         (
             f'name = "cup"\n[rules]\nname = "black_ladi"\n{BOTS}',
             "there is no rule set 'black_ladi' (did you mean 'black_lady'?)",

@@ -93,7 +93,15 @@ def at_work(test: Callable[[Workplace], Coroutine[Any, Any, None]]) -> None:
             unsafe_processes=False,
             name="w1",
         )
-        asyncio.run(test(Workplace(Worker(settings), folder, Spool(folder / "spool"))))
+        worker = Worker(settings)
+
+        async def whole() -> None:
+            try:
+                await test(Workplace(worker, folder, Spool(folder / "spool")))
+            finally:
+                await worker.close()
+
+        asyncio.run(whole())
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Protocol, cast
+from typing import Final, NoReturn, Protocol, cast
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -17,6 +18,9 @@ from arbiter.api.bot.v1 import bot_pb2, bot_pb2_grpc
 
 MAX_MESSAGE_BYTES: Final = 1024 * 1024
 """Largest message that is taken from a bot; a larger one ends its stream. Answers for 65,536 tables need half of it."""
+
+REFUSAL_PATIENCE: Final = 1.0
+"""Seconds for which the first message of a stream is waited for that is refused anyway."""
 
 INBOX_MESSAGES: Final = 16
 """Messages of one bot that wait to be read; beyond, its stream is held back."""
@@ -88,9 +92,9 @@ class BotHost(bot_pb2_grpc.BotServiceServicer):
         """One bot's stream; its messages go to the connection's inbox until either side ends it."""
         connection = self._by_token.get(_digest(_bearer(context.invocation_metadata())))
         if connection is None:
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "no such token: use ARBITER_TOKEN")
+            await _refuse(context, grpc.StatusCode.UNAUTHENTICATED, "no such token: use ARBITER_TOKEN")
         if connection.stream is not None:
-            await context.abort(grpc.StatusCode.ALREADY_EXISTS, "this token has opened its stream already")
+            await _refuse(context, grpc.StatusCode.ALREADY_EXISTS, "this token has opened its stream already")
         stream = cast("BotStream", context)
         connection.stream = stream
         try:
@@ -103,6 +107,19 @@ class BotHost(bot_pb2_grpc.BotServiceServicer):
             connection.ended.set()
             if not connection.inbox.full():  # a reader of a full inbox sees `ended` after the last message
                 connection.inbox.put_nowait(None)
+
+
+async def _refuse(
+    context: grpc.aio.ServicerContext[bot_pb2.SitRequest, bot_pb2.SitResponse], code: grpc.StatusCode, detail: str
+) -> NoReturn:
+    """End a stream with a reason.
+
+    Its first message is taken before: a bot that is still sending when the stream ends is told of an internal error.
+    """
+    with contextlib.suppress(TimeoutError, DecodeError):
+        async with asyncio.timeout(REFUSAL_PATIENCE):
+            await cast("BotStream", context).read()
+    await context.abort(code, detail)
 
 
 def _digest(token: str) -> str:

@@ -1,0 +1,31 @@
+"""Bots that answer at once lose nothing on time, though every core is busy with something else.
+
+``python -m benchmarks.instant`` plays twenty times as long.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from arbiter.match import Clock
+from benchmarks.instant import busy_cores, measure, play
+
+BOARDS = 46
+"""Two sittings of these are 5,000 decisions."""
+
+
+def test_instant_bots_lose_nothing_on_time_on_a_busy_machine() -> None:
+    count = measure(5_000, BOARDS, Clock(start_up=60.0, bank=10.0, increment=0.01, hard_stop=10.0), seconds=110.0)
+    assert count.time_losses == count.other_faults == 0
+    assert count.decisions >= 5_000
+
+
+def test_a_time_loss_would_be_counted() -> None:
+    count = play(0, 2, Clock(start_up=60.0, bank=0.0, increment=0.0))
+    assert (count.time_losses, count.other_faults, count.decisions) == (4, 0, 0)
+
+
+def test_cores_that_were_not_busy_to_the_end_are_noticed() -> None:
+    with pytest.raises(RuntimeError, match="busy processes ended before"), busy_cores(0.0) as processes:
+        for process in processes:
+            process.wait()

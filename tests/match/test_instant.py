@@ -26,6 +26,10 @@ def test_a_time_loss_would_be_counted() -> None:
 
 
 def test_cores_that_were_not_busy_to_the_end_are_noticed() -> None:
-    with pytest.raises(RuntimeError, match="busy processes ended before"), busy_cores(0.0) as processes:
-        for process in processes:
-            process.wait()
+    def outlast() -> None:
+        with busy_cores(0.0) as processes:
+            for process in processes:
+                process.wait()
+
+    with pytest.raises(RuntimeError, match="busy processes ended before"):
+        outlast()

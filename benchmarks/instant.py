@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ from arbiter.match import Clock, MatchFormat, SeatedBot, SittingPlan, play_sitti
 BOT: Final = Path(__file__).resolve().parent.parent / "sample_bots" / "uniform"
 RULES: Final = RULE_SETS["black_lady"]
 SEED: Final = b"bots that answer at once"
-CLOCK: Final = Clock(bank=5.0, increment=0.01, hard_stop=5.0)
-"""A twelfth of the default's bank, a tenth of its increment and a sixth of its hard stop."""
+CLOCK: Final = Clock(bank=2.0, increment=0.001, hard_stop=2.0)
+"""A thirtieth of the default's bank and a hundredth of its increment."""
 BUSY: Final = "import sys, time\nend = time.monotonic() + float(sys.argv[1])\nwhile time.monotonic() < end: pass"
 
 
@@ -47,23 +47,41 @@ class Count:
     """Passes and cards that a bot decided."""
     time_losses: int
     other_faults: int
-    least_left: float
-    """Seconds: the least that any bot's clock held when it was sent a batch."""
+    share_used: float
+    """Of the time that a bot was given in a sitting, the share that it used; the greatest of all bots."""
 
 
 class _Watched(ProcessLink):
-    """Notes the least that the bot's clock held."""
+    """Counts a bot's answers and reads its clock, as it is told what that holds."""
 
-    least_left = math.inf
+    answers = 0
+    left = math.inf
 
     async def send(self, batch: bot_pb2.SitResponse) -> None:
-        self.least_left = min(self.least_left, batch.time_left.ToNanoseconds() / 1e9)
+        self.left = batch.time_left.ToNanoseconds() / 1e9
         await super().send(batch)
 
+    async def receive(self) -> bot_pb2.SitRequest:
+        message = await super().receive()
+        self.answers += len(message.passes.request_id) + len(message.plays.request_id)
+        return message
 
-def play(number: int, boards: int, clock: Clock) -> Count:
-    """One sitting of this many boards, all of them open at once; ``number`` tells its deals from others'."""
-    return asyncio.run(_play(number, boards, clock))
+    def share_used(self, clock: Clock) -> float:
+        """Of all the time that the bot was given, the share that it used up to the last batch."""
+        given = clock.bank + clock.increment * self.answers
+        return 1 - self.left / given if given else 1.0
+
+
+def play(numbers: Sequence[int], boards: int, clock: Clock) -> list[Count]:
+    """Sittings of this many boards one after the other, all boards of a sitting open at once.
+
+    ``numbers`` tell the sittings' deals apart. As in a worker, one event loop serves all sittings of a process.
+    """
+
+    async def one_by_one() -> list[Count]:
+        return [await _play(number, boards, clock) for number in numbers]
+
+    return asyncio.run(one_by_one())
 
 
 async def _play(number: int, boards: int, clock: Clock) -> Count:
@@ -99,7 +117,7 @@ async def _play(number: int, boards: int, clock: Clock) -> Count:
         if not hand.stand_ins
     )
     losses = codes.count(FaultCode.TIMEOUT)
-    return Count(decisions, losses, len(codes) - losses, min(link.least_left for link in links))
+    return Count(decisions, losses, len(codes) - losses, max(link.share_used(clock) for link in links))
 
 
 @contextmanager
@@ -130,15 +148,16 @@ def measure(decisions: int, boards: int, clock: Clock = CLOCK, *, seconds: float
     """
     passes = sum(direction is not PassDirection.NONE for direction in RULES.pass_cycle) / len(RULES.pass_cycle)
     sittings = math.ceil(decisions / (RULES.players * boards * (13 + passes)))
+    cores = os.cpu_count() or 1
     spawn = multiprocessing.get_context("spawn")
-    with busy_cores(seconds), ProcessPoolExecutor(os.cpu_count(), spawn) as pool:
-        tasks = [pool.submit(play, number, boards, clock) for number in range(sittings)]
-        counts = [task.result() for task in tasks]
+    with busy_cores(seconds), ProcessPoolExecutor(cores, spawn) as pool:
+        tasks = [pool.submit(play, range(core, sittings, cores), boards, clock) for core in range(cores)]
+        counts = [count for task in tasks for count in task.result()]
     return Count(
         sum(count.decisions for count in counts),
         sum(count.time_losses for count in counts),
         sum(count.other_faults for count in counts),
-        min(count.least_left for count in counts),
+        max(count.share_used for count in counts),
     )
 
 
@@ -159,7 +178,7 @@ def main() -> int:
         "decisions": count.decisions,
         "time_losses": count.time_losses,
         "other_faults": count.other_faults,
-        "least_left_seconds": round(count.least_left, 3),
+        "greatest_share_of_time_used": round(count.share_used, 3),
         "wall_seconds": round(time.perf_counter() - started, 1),
     }
     if options.json:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from arbiter.engine.cards import CARDS, Card, cards_of, mask_of, parse_cards
+from arbiter.engine.cards import CARDS, PLANE_MASK, Card, cards_of, mask_of, parse_cards
 from arbiter.engine.catalog import changed, rule_set
 from arbiter.engine.claims import is_settled
 from arbiter.engine.errors import EngineError, IllegalPass
@@ -129,7 +129,7 @@ def _past(count: int) -> list[Trick]:
 def _legal(rules: Rules, state: _Data) -> dict[str, Any]:
     table = _indexes(state["trick"])
     led = table[0] if table else None
-    mask = legal_cards(rules, _mask(state["hand"]), led, state["trick_no"] == 1, state["hearts_broken"])
+    mask = legal_cards(rules, _mask(state["hand"]) & PLANE_MASK, led, state["trick_no"] == 1, state["hearts_broken"])
     return {"legal": _names(mask)}
 
 

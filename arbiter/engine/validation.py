@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from arbiter.engine.cards import Card
 from arbiter.engine.errors import CardSyntaxError, RuleSetError
-from arbiter.engine.ruleset import PIP, FirstLead, FirstLeader, Leftover, PassDirection
+from arbiter.engine.ruleset import PIP, FirstLead, FirstLeader, GameEnd, Leftover, PassDirection
 
 if TYPE_CHECKING:
     from arbiter.engine.ruleset import RuleSet
@@ -95,8 +95,6 @@ def _check_points(rules: RuleSet) -> None:
 
 
 def _check_game(rules: RuleSet) -> None:
-    from arbiter.engine.ruleset import GameEnd
-
     if rules.sign not in (1, -1):
         raise RuleSetError("sign", f"is {rules.sign}; allowed: 1 or -1")
     if rules.end is GameEnd.HANDS and rules.target < 1:

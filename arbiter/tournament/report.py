@@ -119,14 +119,16 @@ def lowest_wins(rules: RuleSet) -> bool:
 def board_scores(store: Store, tournament_id: str, sides: Sequence[Side]) -> list[BoardScore]:
     """The evidence: each board of each complete match with all its seatings, by side.
 
-    A side's points are those of all its partners, its hands are counted once.
+    A side's points are those of all its partners, its hands are counted once. They are read off the totals, which extra
+    hands between tied seats do not move.
     """
+    rules = TournamentSpec.from_dict(store.tournament(tournament_id).spec).rules
     side_of = {entrant: number for number, side in enumerate(sides) for entrant in side.entrants}
     points: dict[tuple[int, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
     hands: dict[tuple[int, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for match, _, result in store.seat_results(tournament_id, complete_only=True):
         side = side_of[result.entrant]
-        points[match, result.board][side] += result.points
+        points[match, result.board][side] += rules.sign * (result.total - rules.start)
         if result.entrant == sides[side].entrants[0]:
             hands[match, result.board][side] += result.hands
     return [

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from arbiter.deals import Seatings, SeatingsError, partners_sit_opposite, read_seatings
-from arbiter.engine import EngineError, Moon, NamedRules, RuleSet, read_rules
+from arbiter.engine import EngineError, Moon, NamedRules, RuleSet, compile_rules, read_rules
+from arbiter.engine.ruleset import GameEnd
 from arbiter.errors import UsageError
 from arbiter.match import Clock, MatchFormat
 
@@ -205,6 +206,8 @@ def parse_spec(data: Mapping[str, Any], base: Path) -> TournamentSpec:
     rules_name, rules = _rules(file.rules)
     if file.match.format == "hands" and rules.moon is Moon.MIXED:
         raise SpecError("rules.moon: is mixed, which needs the running totals of a game; write match.format = 'game'")
+    if file.match.format == "game" and rules.end is not GameEnd.HANDS and not compile_rules(rules).penalty_total:
+        raise SpecError("rules: no card has positive points, so a game would never end; write end = 'hands'")
     if not partners_sit_opposite(rules):
         raise SpecError(f"rules.teams: are {rules.teams}; partners have to sit opposite, such as [[0, 2], [1, 3]]")
     if len(file.entrants) < rules.players:

@@ -106,6 +106,10 @@ def test_a_stored_spec_comes_back_equal(tmp_path: Path) -> None:
             "match.boards: input should be greater than or equal to 1 (is 0)",
         ),
         (f'name = "cup"\n[match]\nboards = "8"\n{BOTS}', "match.boards: input should be a valid integer (is '8')"),
+        (
+            f'name = "cup"\n[rules]\nheart_value = 0\nQS = 0\n[match]\nformat = "game"\n{BOTS}',
+            "rules: no card has positive points, so a game would never end",
+        ),
         (f'name = "cup"\n[match]\nseatings = 25\n{BOTS}', "match.seatings: is 25; there are 24 arrangements"),
         (f'name = "cup"\n[match]\nboards = true\n{BOTS}', "match.boards: input should be a valid integer (is True)"),
         (f'name = "cup"\n[clock]\nbank = -1\n{BOTS}', "clock.bank: input should be greater than or equal to 0"),

@@ -83,6 +83,14 @@ def verify(
             help="The deal set's seed, with which the deals of a file are checked too; a sitting's is known.",
         ),
     ] = None,
+    published: Annotated[
+        str | None,
+        typer.Option(
+            "--commitment",
+            metavar="HEX",
+            help="What was published before the first card: checks the deal seed of a file; a sitting's is known.",
+        ),
+    ] = None,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> None:
@@ -94,12 +102,12 @@ def verify(
     from arbiter.match import ReplayError, verify_replay
 
     given = _deal_seed(deal_seed)
+    if published is not None and given is None:
+        raise UsageError("--commitment checks a deal seed; give it with --deal-seed")
     found = _found(source, data_dir)
     seed = found.deal_seed if given is None else given
     try:
-        if seed is not None and found.commitment not in (None, commitment(seed)):
-            raise ReplayError(f"the deal seed's commitment is {commitment(seed)}, but {found.commitment} was published")
-        verify_replay(found.replay, seed)
+        verify_replay(found.replay, seed, found.commitment if published is None else published.lower())
     except ReplayError as error:
         raise ReplayError(f"{source}: {error}") from error
     hands, boards = len(found.replay.hands), found.replay.boards

@@ -11,7 +11,7 @@ from arbiter.match.record import HandRecord
 from arbiter.match.replay import Replay, ReplayError, hand_to_dict, read_replay, replay_of, write_replay
 from arbiter.match.sitting import SittingRecord, play_sitting
 from arbiter.match.stand_in import StandInBot
-from arbiter.match.verify import SeatScore, verify_replay
+from arbiter.match.verify import SeatScore, check_planned, verify_replay
 
 __all__ = [
     "Clock",
@@ -26,6 +26,7 @@ __all__ = [
     "SittingPlan",
     "SittingRecord",
     "StandInBot",
+    "check_planned",
     "hand_to_dict",
     "plan_from_message",
     "plan_to_message",

@@ -119,8 +119,10 @@ def read_replay(data: bytes) -> Replay:
         raise ReplayError(f"line {data.count(NEWLINE, 0, error.start) + 1}: not UTF-8") from error
     with _reading(1):
         header = _object(lines[0])
-        if header.get("format") != FORMAT or header.get("version") != VERSION:
-            raise ReplayError(f"line 1: no replay of format {FORMAT}, version {VERSION}")
+        if header.get("format") != FORMAT:
+            raise ReplayError(f"line 1: no replay of format {FORMAT}")
+        if header.get("version") != VERSION:
+            raise ReplayError(f"line 1: a replay of version {header.get('version')!r}; version {VERSION} can be read")
         rules = RuleSet.from_dict(header["rules"])
         bots = tuple(
             ReplayBot(_int(bot["entrant"]), _text(bot["name"]), _text(bot["digest"])) for bot in header["bots"]

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from arbiter.deals import SeatingsKind, arrangement, arrangement_count, deal, dealer
+from arbiter.deals import SeatingsKind, arrangement, arrangement_count, commitment, deal, dealer
 from arbiter.engine import (
+    CARDS,
     EngineError,
     GameState,
     Hand,
+    IllegalPass,
+    IllegalPlay,
     Moon,
     Phase,
     Rules,
     after_hand,
     cards_of,
+    check_pass,
     compile_rules,
+    format_cards,
     moon_choice,
     new_game,
     pass_direction,
+    pass_view,
+    play_view,
     score_hand,
 )
 from arbiter.engine.rules import SUIT_MASKS
 from arbiter.engine.ruleset import Revoke
 from arbiter.links import FaultCode
-from arbiter.match.plan import MatchFormat
+from arbiter.match.plan import MatchFormat, SittingPlan
 from arbiter.match.record import HandRecord
 from arbiter.match.replay import Replay, ReplayError
+from arbiter.match.stand_in import stand_in_card, stand_in_pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +54,54 @@ class SeatScore:
     """Total after the last hand; with one hand per board, the points with the rule set's sign."""
 
 
-def verify_replay(replay: Replay, deal_seed: bytes | None = None) -> tuple[SeatScore, ...]:
+def verify_replay(
+    replay: Replay, deal_seed: bytes | None = None, published: str | None = None
+) -> tuple[SeatScore, ...]:
     """Play a replay again, step by step, and return what every seat of every board came to.
 
     Args:
         replay: what to check.
         deal_seed: the deal set's seed; with it the cards dealt are checked too.
+        published: the commitment that was published before the first card; with it the deal seed is checked too.
 
     Raises:
         ReplayError: names the board, the hand and the first step that does not follow.
     """
+    if deal_seed is not None and published not in (None, commitment(deal_seed)):
+        raise ReplayError(f"the deal seed's commitment is {commitment(deal_seed)}, but {published} was published")
     return tuple(_verified(replay, deal_seed))
+
+
+def check_planned(replay: Replay, plan: SittingPlan) -> None:
+    """Return when a replay is of the very sitting that was planned.
+
+    Raises:
+        ReplayError: names the first part of the plan in which they differ.
+    """
+    for part, said, meant in (
+        ("the sitting", replay.sitting, plan.sitting),
+        ("the match format", replay.format.value, plan.format.value),
+        ("the number of boards", replay.boards, plan.boards),
+        ("the seating", replay.seating, plan.seating),
+        ("the kind of seatings", replay.seatings.kind.value, plan.seatings.kind.value),
+        ("the number of drawn seatings", replay.seatings.count, plan.seatings.count),
+        ("early_end", replay.early_end, plan.early_end),
+        ("the number of bots", len(replay.bots), len(plan.bots)),
+    ):
+        if said != meant:
+            raise ReplayError(f"{part} is {said}, but {meant} was planned")
+    for name, planned in plan.rules.to_dict().items():
+        if (value := replay.rules.to_dict()[name]) != planned:
+            raise ReplayError(f"rule set parameter {name!r} is {value!r}, but {planned!r} was planned")
+    for place, (bot, seated) in enumerate(zip(replay.bots, plan.bots, strict=True)):
+        if (bot.entrant, bot.name) != (seated.entrant, seated.name):
+            raise ReplayError(
+                f"in place {place} sits entrant {bot.entrant}, {bot.name}; {seated.entrant}, {seated.name} was planned"
+            )
+        if bot.digest != seated.digest:
+            raise ReplayError(
+                f"the version of entrant {bot.entrant} has digest {bot.digest}, but {seated.digest} was planned"
+            )
 
 
 def _verified(replay: Replay, deal_seed: bytes | None) -> Iterator[SeatScore]:
@@ -70,10 +116,12 @@ def _verified(replay: Replay, deal_seed: bytes | None) -> Iterator[SeatScore]:
         places = _places(replay, board, records[0], deal_seed)
         for record in records:
             where = f"board {board}, hand {record.number}"
+            if record.number < game.hand_number:
+                raise ReplayError(f"{where}: the hand comes a second time")
             if game.over:
                 raise ReplayError(f"{where}: the game was over before it")
-            if record.number != game.hand_number:
-                raise ReplayError(f"{where}: hand {game.hand_number} comes next")
+            if record.number > game.hand_number:
+                raise ReplayError(f"{where}: hand {game.hand_number} is missing before it")
             if replay.format is MatchFormat.HANDS and record.number > 1:
                 raise ReplayError(f"{where}: a board of this match is one hand")
             if record.places != places:
@@ -87,6 +135,7 @@ def _verified(replay: Replay, deal_seed: bytes | None) -> Iterator[SeatScore]:
             raise ReplayError(f"board {board}: the game is not over after its last hand")
         for seat, place in enumerate(places):
             yield SeatScore(board, seat, place, len(records), points[seat], game.totals[seat])
+    _check_stand_ins(replay)
 
 
 def _places(replay: Replay, board: int, record: HandRecord, deal_seed: bytes | None) -> tuple[int, ...]:
@@ -110,8 +159,12 @@ def _check_frame(replay: Replay) -> None:
     if numbers != sorted(numbers):
         raise ReplayError(f"{replay.sitting}: the hands are not in order of board")
     boards = sorted(set(numbers))
-    if len(boards) != replay.boards or boards[:1] != [1] or boards[-1] != replay.boards:
-        raise ReplayError(f"{replay.sitting}: holds {len(boards)} boards, which are not 1 to {replay.boards}")
+    strange = next((board for board in boards if not 1 <= board <= replay.boards), None)
+    if strange is not None:
+        raise ReplayError(f"{replay.sitting}: holds board {strange}; there are 1 to {replay.boards}")
+    if len(boards) < replay.boards:
+        missing = next((number for number, board in enumerate(boards, 1) if number != board), len(boards) + 1)
+        raise ReplayError(f"{replay.sitting}: board {missing} of {replay.boards} is missing")
     entrants = {bot.entrant for bot in replay.bots}
     for fault in replay.faults:
         if fault.entrant not in entrants:
@@ -124,28 +177,27 @@ def _verify_hand(
     _check_deal(rules, record, deal_seed, where)
     count = record.board if replay.format is MatchFormat.HANDS else record.number
     deals, direction = dealer(rules, count), pass_direction(replay.rules, count)
-    if (record.dealer, record.direction) != (deals, direction):
-        raise ReplayError(
-            f"{where}: dealer and pass direction are {record.dealer} {record.direction}, not {deals} {direction}"
-        )
+    if record.dealer != deals:
+        raise ReplayError(f"{where}: dealt by seat {record.dealer}, but seat {deals} is the dealer")
+    if record.direction is not direction:
+        raise ReplayError(f"{where}: the pass goes {record.direction}, but the rules say {direction}")
     hand = Hand(rules, record.dealt, dealer=record.dealer, direction=record.direction, kitty=record.kitty)
     _replay_cards(hand, record, replay.early_end, where)
     if record.offender is not None:
         _check_offence(hand, record, record.offender, where)
         hand.end_by_offence(record.offender)
     if hand.phase is not Phase.DONE:
-        raise ReplayError(f"{where}: cards are left to play")
+        raise ReplayError(f"{where}: ends after trick {len(record.tricks)}, but cards are left to play")
     _check_faults(replay, record, where)
     offered = None if hand.offenders else moon_choice(rules, game, hand.penalty_taken, hand.bonus_taken)
     if record.chosen_moon not in ((None,) if offered is None else (Moon.OLD, Moon.NEW)):
         allowed = "there was nothing to choose" if offered is None else "old or new was to be chosen"
         raise ReplayError(f"{where}: the choice about a moon is {record.chosen_moon}, but {allowed}")
     score = score_hand(rules, hand.penalty_taken, hand.bonus_taken, offenders=hand.offenders, moon=record.chosen_moon)
-    if (score.points, score.moon) != (record.points, record.moon):
-        raise ReplayError(
-            f"{where}: scored {record.points} with moon {record.moon}, but its tricks come to"
-            f" {score.points} with moon {score.moon}"
-        )
+    if record.moon != score.moon:
+        raise ReplayError(f"{where}: {_seat(record.moon)} shot the moon, but by its tricks {_seat(score.moon)} did")
+    if record.points != score.points:
+        raise ReplayError(f"{where}: scored {record.points}, but its tricks come to {score.points}")
     after = after_hand(rules, game, score)
     if after.totals != record.totals:
         raise ReplayError(f"{where}: totals are {record.totals}, but come to {after.totals}")
@@ -158,58 +210,110 @@ def _check_deal(rules: Rules, record: HandRecord, deal_seed: bytes | None, where
         raise ReplayError(f"{where}: hands of {sizes} cards, but {rules.seats} seats get {rules.hand_size} each")
     packed = sorted(card.index for mask in (*record.dealt, record.kitty) for card in cards_of(mask))
     if packed != sorted(rules.deck):
-        raise ReplayError(f"{where}: the cards dealt are not the pack")
+        pack, found = Counter(rules.deck), Counter(packed)
+        doubled, missing = format_cards((found - pack).elements()), format_cards((pack - found).elements())
+        raise ReplayError(
+            f"{where}: the cards dealt are not the pack: too many {doubled or '-'}, missing {missing or '-'}"
+        )
     if deal_seed is not None:
         dealt = deal(rules, deal_seed, record.board, record.number)
-        if (dealt.hands, dealt.kitty) != (record.dealt, record.kitty):
-            raise ReplayError(f"{where}: the cards are not those that the deal seed gives")
+        for seat, (due, held) in enumerate(zip(dealt.hands, record.dealt, strict=True)):
+            if held != due:
+                raise ReplayError(f"{where}: the cards of seat {seat} are not those that the deal seed gives")
+        if dealt.kitty != record.kitty:
+            raise ReplayError(f"{where}: the kitty is not the one that the deal seed gives")
 
 
 def _replay_cards(hand: Hand, record: HandRecord, early_end: bool, where: str) -> None:
     """The pass and every card, as far as the hand went."""
     seats = hand.rules.seats
-    if hand.phase is Phase.PASSING:
-        if record.passed is None or len(record.passed) != seats:
-            raise ReplayError(f"{where}: the hand has a pass to the {record.direction}, which {seats} seats make")
-        hand.exchange(record.passed)
-    if record.passed != hand.passed:
-        raise ReplayError(f"{where}: holds passes that are not in order, or though the hand has none")
+    _replay_pass(hand, record, where)
     for number, trick in enumerate(record.tricks, 1):
+        step = f"{where}, trick {number}"
         if hand.phase is not Phase.PLAYING:
-            raise ReplayError(f"{where}: trick {number} comes after the hand's end")
+            raise ReplayError(f"{step}: comes after the hand's end")
         if trick.leader != hand.leader:
-            raise ReplayError(f"{where}, trick {number}: led by seat {trick.leader}, not {hand.leader}")
+            raise ReplayError(f"{step}: led by seat {trick.leader}, not {hand.leader}")
         if len(trick.cards) != seats:
-            raise ReplayError(f"{where}, trick {number}: {len(trick.cards)} cards, but {seats} seats play")
-        for card in trick.cards:
-            hand.play(card)
-        if hand.tricks[-1] != trick:
-            came_to = hand.tricks[-1]
-            raise ReplayError(
-                f"{where}, trick {number}: won by {trick.winner} with {trick.points} points, but its cards come to"
-                f" {came_to.winner} with {came_to.points}"
-            )
+            raise ReplayError(f"{step}: {len(trick.cards)} cards, but {seats} seats play")
+        _replay_trick(hand, record, trick.cards, step)
+        came_to = hand.tricks[-1]
+        if trick.winner != came_to.winner:
+            raise ReplayError(f"{step}: won by {_seat(trick.winner)}, but its cards give it to {_seat(came_to.winner)}")
+        if trick.points != came_to.points:
+            raise ReplayError(f"{step}: has {trick.points} points, but its cards come to {came_to.points}")
         if early_end and hand.settled:
             hand.end_early()
     if len(record.unfinished) >= seats:
         raise ReplayError(f"{where}: an unfinished trick of {len(record.unfinished)} cards")
-    for card in record.unfinished:
-        hand.play(card)
+    _replay_trick(hand, record, record.unfinished, f"{where}, trick {len(record.tricks) + 1}")
+
+
+def _replay_pass(hand: Hand, record: HandRecord, where: str) -> None:
+    seats, passed = hand.rules.seats, record.passed
+    if hand.phase is not Phase.PASSING:
+        if passed is not None:
+            raise ReplayError(f"{where}: cards were passed, but the hand has no pass")
+        return
+    if passed is None:
+        raise ReplayError(f"{where}: no cards were passed, but the hand has a pass to the {record.direction}")
+    if len(passed) != seats:
+        raise ReplayError(f"{where}: {len(passed)} seats passed, but {seats} have to")
+    charged = {fault.seat for fault in record.faults if fault.code is FaultCode.ILLEGAL_PASS}
+    for seat, cards in enumerate(passed):
+        try:
+            check_pass(hand.rules, hand.hands[seat], cards)
+        except IllegalPass as error:
+            raise ReplayError(f"{where}, pass of seat {seat}: {error}") from error
+        if list(cards) != sorted(cards):
+            raise ReplayError(f"{where}, pass of seat {seat}: {format_cards(cards)} is not in ascending order")
+        if seat in charged and cards != (due := tuple(sorted(stand_in_pass(pass_view(hand, seat))))):
+            passes, not_these = format_cards(due), format_cards(cards)
+            raise ReplayError(
+                f"{where}, pass of seat {seat}: for an illegal pass the stand-in passes {passes}, not {not_these}"
+            )
+    hand.exchange(passed)
+
+
+def _replay_trick(hand: Hand, record: HandRecord, cards: Sequence[int], step: str) -> None:
+    number = len(hand.tricks) + 1
+    charged = {fault.seat for fault in record.faults if fault.code is FaultCode.ILLEGAL_PLAY and fault.trick == number}
+    for card in cards:
+        seat = hand.turn
+        if seat in charged and card != (due := stand_in_card(play_view(hand))):
+            raise ReplayError(
+                f"{step}, seat {seat}: for an illegal card the stand-in plays {CARDS[due]}, not {CARDS[card]}"
+            )
+        try:
+            hand.play(card)
+        except IllegalPlay as error:
+            raise ReplayError(f"{step}, seat {seat}: {error}") from error
 
 
 def _check_offence(hand: Hand, record: HandRecord, offender: int, where: str) -> None:
     """Only a revoke ends a hand, only where the rule set says so, and only who could have followed suit revokes."""
     if hand.rules.source.revoke is not Revoke.OFFENDER_TAKES_ALL:
         raise ReplayError(f"{where}: ended by an offence, which these rules do not know")
-    if hand.turn != offender or not hand.trick or not hand.legal & SUIT_MASKS[hand.trick[0]]:
-        raise ReplayError(f"{where}: seat {offender} could not have revoked there")
-    if not any(fault.seat == offender and fault.code is FaultCode.ILLEGAL_PLAY for fault in record.faults):
+    number = len(record.tricks) + 1
+    step = f"{where}, trick {number}"
+    if hand.turn != offender:
+        raise ReplayError(f"{step}: seat {offender} could not have revoked there, where {_seat(hand.turn)} was to play")
+    if not hand.trick:
+        raise ReplayError(f"{step}: seat {offender} could not have revoked there, where it led")
+    if not hand.legal & SUIT_MASKS[hand.trick[0]]:
+        raise ReplayError(
+            f"{step}: seat {offender} could not have revoked there, where it held no card of the suit led"
+        )
+    if not any(
+        (fault.code, fault.seat, fault.trick) == (FaultCode.ILLEGAL_PLAY, offender, number) for fault in record.faults
+    ):
         raise ReplayError(f"{where}: ended by an offence of seat {offender}, of whom no illegal play is recorded")
 
 
 def _check_faults(replay: Replay, record: HandRecord, where: str) -> None:
     if list(record.stand_ins) != sorted(set(record.stand_ins) & set(range(replay.rules.players))):
         raise ReplayError(f"{where}: stand-ins at {record.stand_ins}, which are not seats in order")
+    decisions: set[tuple[FaultCode, int, int | None]] = set()
     for fault in record.faults:
         if (fault.board, fault.hand) != (record.board, record.number):
             raise ReplayError(f"{where}: holds a fault of board {fault.board}, hand {fault.hand}")
@@ -222,3 +326,30 @@ def _check_faults(replay: Replay, record: HandRecord, where: str) -> None:
             )
         if fault.seat not in record.stand_ins and fault.seat != record.offender:
             raise ReplayError(f"{where}: seat {fault.seat} has a fault, but nobody stood in for it")
+        if fault.code is FaultCode.ILLEGAL_PASS and (record.passed is None or fault.trick is not None):
+            raise ReplayError(f"{where}: an illegal pass of seat {fault.seat}, where it had nothing to pass")
+        played = len(record.tricks) + (record.offender is not None)
+        if fault.code is FaultCode.ILLEGAL_PLAY and not 1 <= (fault.trick or 0) <= played:
+            raise ReplayError(f"{where}: an illegal play in trick {fault.trick}; tricks 1 to {played} were played")
+        decision = fault.code, fault.seat, fault.trick
+        if decision in decisions:
+            raise ReplayError(f"{where}: seat {fault.seat} is charged twice for one decision, as {fault.code}")
+        decisions.add(decision)
+
+
+def _check_stand_ins(replay: Replay) -> None:
+    """Nobody stands in for a bot that did nothing wrong in the whole sitting."""
+    faults = (*replay.faults, *(fault for record in replay.hands for fault in record.faults))
+    charged = {fault.entrant for fault in faults}
+    for record in replay.hands:
+        for seat in record.stand_ins:
+            entrant = replay.bots[record.places[seat]].entrant
+            if entrant not in charged:
+                raise ReplayError(
+                    f"board {record.board}, hand {record.number}: the stand-in played for entrant {entrant} in seat"
+                    f" {seat}, of whom no fault is recorded"
+                )
+
+
+def _seat(seat: int | None) -> str:
+    return "nobody" if seat is None else f"seat {seat}"

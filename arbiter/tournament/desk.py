@@ -13,7 +13,7 @@ from typing import Final
 from arbiter.deals import derive_bot_seed
 from arbiter.errors import UsageError
 from arbiter.match import Fault as PlayedFault
-from arbiter.match import Replay, ReplayError, SeatedBot, SittingPlan, read_replay, verify_replay
+from arbiter.match import Replay, ReplayError, SeatedBot, SittingPlan, check_planned, read_replay, verify_replay
 from arbiter.store import (
     BotLog,
     Entrant,
@@ -131,7 +131,7 @@ class Desk:
         text = _unpack(replay)
         try:
             played = read_replay(text)
-            _check_identity(played, _plan(known, match, key))
+            check_planned(played, _plan(known, match, key))
             scores = verify_replay(played, match.deal_seed)
             faults = [*played.faults, *(fault for hand in played.hands for fault in hand.faults)]
             _check_faults(played, faults)
@@ -208,16 +208,6 @@ def _plan(known: _Known, match: Match, key: SittingKey) -> SittingPlan:
         fault_limit=spec.fault_limit,
         early_end=spec.early_end,
     )
-
-
-def _check_identity(replay: Replay, plan: SittingPlan) -> None:
-    """A replay must be of the very sitting that was planned."""
-    said = (replay.sitting, replay.rules, replay.format, replay.boards, replay.seating, replay.seatings)
-    meant = (plan.sitting, plan.rules, plan.format, plan.boards, plan.seating, plan.seatings)
-    if (*said, replay.early_end) != (*meant, plan.early_end) or [(b.entrant, b.digest) for b in replay.bots] != [
-        (b.entrant, b.digest) for b in plan.bots
-    ]:
-        raise ReplayError("the replay is not of the sitting that was planned")
 
 
 def _check_faults(replay: Replay, faults: Sequence[PlayedFault]) -> None:

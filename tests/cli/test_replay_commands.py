@@ -92,9 +92,18 @@ def test_a_file_is_verified_with_and_without_a_deal_seed(
     assert (outcome.status, outcome.errors) == (0, "")
     assert outcome.output.endswith("; no deal seed was given, so the deals are taken as they stand\n")
     assert call("replay", "verify", file, "--deal-seed", DEAL_SEED.hex()).status == 0
+    published = ("--commitment", commitment(DEAL_SEED).upper())
+    assert call("replay", "verify", file, "--deal-seed", DEAL_SEED.hex(), *published).status == 0
+    wrong = call("replay", "verify", file, "--deal-seed", "ab" * 32, *published)
+    assert (wrong.status, wrong.output) == (1, "")
+    assert wrong.errors.startswith(
+        f"error: {file}: the deal seed's commitment is {commitment(bytes.fromhex('ab' * 32))}"
+    )
     other = call("replay", "verify", file, "--deal-seed", "ab" * 32)
     assert (other.status, other.output) == (1, "")
-    assert other.errors == f"error: {file}: board 1, hand 1: the cards are not those that the deal seed gives\n"
+    assert (
+        other.errors == f"error: {file}: board 1, hand 1: the cards of seat 0 are not those that the deal seed gives\n"
+    )
 
 
 def test_a_step_that_does_not_follow_is_named_in_one_line(call: Call, tmp_path: Path, stored: bytes) -> None:
@@ -137,7 +146,7 @@ def test_what_does_not_hold_is_not_imported(call: Call, tmp_path: Path, stored: 
     file.write_text(text, encoding="utf-8")
     outcome = call("replay", "import", file, "-o", target)
     assert (outcome.status, outcome.output) == (1, "")
-    assert outcome.errors.startswith(f"error: {file}: board 1, hand 1: dealer and pass direction are 3 left, not 0")
+    assert outcome.errors.startswith(f"error: {file}: board 1, hand 1: dealt by seat 3, but seat 0")
     assert not target.exists()
 
 
@@ -194,6 +203,7 @@ def test_what_is_not_there_is_a_mistake_of_use(call: Call, played: Path, tmp_pat
         (("import", tmp_path / "gone"), f"{tmp_path / 'gone'}: can't be read: No such file"),
         (("verify", SITTING, "--deal-seed", "abc"), "--deal-seed: is 'abc'; write 64 hexadecimal digits"),
         (("verify", SITTING, "--deal-seed", "ab" * 16), "write 64 hexadecimal digits"),
+        (("verify", SITTING, "--commitment", "ab" * 32), "--commitment checks a deal seed; give it with --deal-seed"),
         (("verify", "other/0/0"), "no tournament's id begins with 'other'"),
         (("export", f"{ID}/0"), f"'{ID}/0' does not name a sitting"),
         (("export", f"{ID}/0/9"), "no sitting"),

@@ -30,8 +30,9 @@ from arbiter.match import (
 )
 from arbiter.match.notation import is_notation, read_notation, write_notation
 from arbiter.match.replay import ReplayBot
+from tests.match.replays import changed, lines_of
 from tests.match.support import DEAL_SEED, VARIANTS, BentLink, Uniform, plan_of, play
-from tests.match.test_replay import TAMPERED, changed, lines_of
+from tests.match.test_tampering import TAMPERED, refusal
 
 PAGE = Path(__file__).parents[2] / "docs" / "replay-format.md"
 KINDS = ("hands", "game", "choice", "offence", "kitty")
@@ -86,13 +87,13 @@ def test_faults_and_stand_ins_are_kept() -> None:
     holds(replay)
 
 
-@pytest.mark.parametrize("name", TAMPERED)
+@pytest.mark.parametrize(
+    "name", [name for name, tampering in TAMPERED.items() if not tampering.message.startswith("line ")]
+)
 def test_what_was_tampered_with_stays_so(name: str) -> None:
-    kind, change, message = TAMPERED[name]
-    replay = changed(kind, change)
-    holds(replay)
-    with pytest.raises(ReplayError, match=re.escape(message)):
-        verify_replay(read_notation(write_notation(replay)), DEAL_SEED)
+    tampering = TAMPERED[name]
+    holds(changed(tampering.kind, tampering.change))
+    assert refusal(tampering, lambda replay: read_notation(write_notation(replay))).startswith(tampering.message)
 
 
 NUMBERS = st.integers(-(10**12), 10**12)

@@ -9,8 +9,8 @@ from pathlib import Path
 from arbiter.api.bot.v1 import bot_pb2
 from arbiter.links import FaultCode, LocalLink
 from arbiter.match import read_replay, verify_replay, write_replay
+from tests.match.replays import lines_of
 from tests.match.support import DEAL_SEED, Uniform, check, plan_of, play
-from tests.match.test_replay import lines_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -23,9 +23,8 @@ def keys(page: str, heading: str) -> list[str]:
 
 
 def test_the_page_on_replays_names_every_key() -> None:
-    files = [
-        [json.loads(line) for line in lines_of(kind).splitlines()] for kind in ("hands", "choice", "offence", "kitty")
-    ]
+    kinds = ("hands", "choice", "offence", "kitty", "bad card")
+    files = [[json.loads(line) for line in lines_of(kind).splitlines()] for kind in kinds]
     assert keys("replay-format.md", "The first line") == list(files[0][0])
     assert keys("replay-format.md", "The last line") == list(files[0][-1])
     used = {key for lines in files for hand in lines[1:-1] for key in hand}

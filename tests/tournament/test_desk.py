@@ -226,13 +226,13 @@ def unknown_fault(lines: Lines) -> None:
         (other_score, "board 1, hand 1: scored"),
         (other_total, "board 1, hand 1: totals are"),
         (other_card, "board 1, hand 1"),
-        (other_sitting, "not of the sitting that was planned"),
-        (other_seating, "not of the sitting that was planned"),
-        (other_digest, "not of the sitting that was planned"),
-        (other_entrant, "not of the sitting that was planned"),
-        (other_rules, "not of the sitting that was planned"),
-        (fewer_boards, "not of the sitting that was planned"),
-        (one_board_twice, "1 boards, which are not 1 to 2"),
+        (other_sitting, "the sitting is "),
+        (other_seating, "the seating is 1, but 0 was planned"),
+        (other_digest, "the version of entrant 0 has digest ffff"),
+        (other_entrant, "in place 0 sits entrant 3"),
+        (other_rules, "rule set parameter 'target' is 1, but"),
+        (fewer_boards, "the number of boards is 1, but 2 was planned"),
+        (one_board_twice, "board 2 of 2 is missing"),
         (fault_of_a_stranger, "entrant 99, who did not play"),
         (fault_nowhere, "where there is nothing"),
         (fault_in_no_language, "no Unicode"),
@@ -264,7 +264,7 @@ def test_cards_of_another_deal_seed_are_refused(store: Store, desk: Desk) -> Non
     grant = granted(desk, FIRST)
     record = played(replace(grant.plan, deal_seed=bytes(32)))
     assert verify_replay(read_replay(text_of(record)), bytes(32))
-    with pytest.raises(InvalidReport, match="the cards are not those that the deal seed gives"):
+    with pytest.raises(InvalidReport, match="the cards of seat 0 are not those that the deal seed gives"):
         report(desk, grant, text_of(record))
     assert progress(store).recorded == 0
 

@@ -81,11 +81,12 @@ class Outbox:
         self._batch.pass_requests.request_id.append(request_id)
         self._batch.pass_requests.table.append(table)
 
-    def received(self, table: int, cards: Sequence[int]) -> None:
-        """Cards came in the pass."""
+    def received(self, table: int, cards: Sequence[int], passed: Sequence[int]) -> None:
+        """Cards came in the pass, and others went."""
         self._begun.add(table)
         self._batch.cards_received.table.append(table)
         self._batch.cards_received.cards.extend(cards)
+        self._batch.cards_received.passed.extend(passed)
 
     def ask_play(self, request_id: int, table: int, view: PlayView) -> None:
         """A card is due."""

@@ -147,10 +147,10 @@ class Table:
         if len(passes) < self._rules.seats:
             return False
         self._hand.exchange(passes)
-        received = self._hand.received or ()
-        for player, cards in zip(self._players, received, strict=True):
+        moved = zip(self._hand.received or (), self._hand.passed or (), strict=True)
+        for player, (received, passed) in zip(self._players, moved, strict=True):
             if player.playing:
-                player.outbox.received(self.board, cards)
+                player.outbox.received(self.board, received, passed)
         return True
 
     def _advance(self) -> None:

@@ -109,7 +109,6 @@ class Session:
             cards = [_index(card, "choose_pass") for card in _each(given, "choose_pass")]
             if len(cards) != view.pass_count:
                 raise ValueError(f"choose_pass gave {len(cards)} cards; {view.pass_count} are passed in this game")
-            view.table.passed = tuple(sorted(cards))
             answers.passes.request_id.append(request_id)
             answers.passes.cards.extend(cards)
             if time.monotonic() - sent > ANSWER_PAUSE:
@@ -123,7 +122,8 @@ class Session:
     def _received(self, match: MatchInfo, received: pb.CardsReceived) -> None:
         count = match.rules.pass_count
         for row, table in enumerate(received.table):
-            self._tables[table].received = tuple(received.cards[row * count : (row + 1) * count])
+            known, at = self._tables[table], slice(row * count, (row + 1) * count)
+            known.received, known.passed = tuple(received.cards[at]), tuple(received.passed[at])
 
     def _plays(self, match: MatchInfo, requests: pb.PlayRequests) -> Iterator[pb.SitRequest]:
         ids = list(requests.request_id)

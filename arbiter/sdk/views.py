@@ -76,7 +76,9 @@ class Table:
         self.dealt_mask = dealt_mask
         self.totals = totals
         self.passed: tuple[int, ...] = ()
+        """Card indexes, once all seats have passed."""
         self.received: tuple[int, ...] = ()
+        """The same of what came."""
         self.tricks: list[Trick] = []
 
 
@@ -236,7 +238,7 @@ class CardView(_View):
 
     @property
     def passed(self) -> list[Card]:
-        """What the bot passed in this hand."""
+        """What went in this hand's pass: what the bot chose, or what the stand-in did where that was refused."""
         return [CARDS[index] for index in self.table.passed]
 
     @property

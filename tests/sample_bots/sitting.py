@@ -202,10 +202,11 @@ class Sitting:
             if self.rules.two_packs:
                 batch.deals.hand_twice.append(hand.hands[seat] >> 52)
             batch.deals.totals.extend(board.state.totals)
-        if hand.received is not None and seat not in board.received_told:
+        if hand.received is not None and hand.passed is not None and seat not in board.received_told:
             board.received_told.add(seat)
             batch.cards_received.table.append(board.number)
             batch.cards_received.cards.extend(hand.received[seat])
+            batch.cards_received.passed.extend(hand.passed[seat])
         for trick in hand.tricks[board.tricks_told[seat] :]:
             batch.trick_results.table.append(board.number)
             batch.trick_results.leader.append(trick.leader)

@@ -124,6 +124,7 @@ def test_what_is_in_one_batch_is_taken_in_the_documented_order() -> None:
     add_pass(batch, 2, 9)
     batch.cards_received.table.append(4)
     batch.cards_received.cards.extend([1, 2, 3])
+    batch.cards_received.passed.extend([10, 11, 12])
     add_play(batch, 3, 4)
     batch.faults.code.append(match_pb2.FAULT_CODE_ILLEGAL_PASS)
     batch.faults.table.append(7)

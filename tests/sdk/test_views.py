@@ -101,3 +101,19 @@ def test_views_are_true(name: str, options: tuple[str, ...], game: bool, boards:
     assert Counter(len(witness.cards) for witness in witnesses) == {
         sum(len(hand.tricks) for hand in record.hands): len(witnesses)
     }
+
+
+class Careless(Witness):
+    """Tries to pass one card too often, at every other board."""
+
+    def choose_pass(self, view: PassView) -> list[Card]:
+        cards = super().choose_pass(view)
+        return [cards[0]] * view.pass_count if view.board % 2 else cards
+
+
+def test_what_a_stand_in_passed_is_what_is_shown_of_it() -> None:
+    careless = Careless()
+    record = play(plan_of(boards=6), [LocalLink(careless), *(LocalLink(Uniform()) for _ in range(3))])
+    refused = [hand for hand in record.hands if hand.faults]
+    assert [hand.board for hand in refused] == [1, 3, 5]
+    assert careless.cards == expected(record, 0).cards

@@ -227,7 +227,7 @@ class SitResponse(message.Message):
 
     @builtins.property
     def cards_received(self) -> CardsReceived:
-        """Cards received in the pass."""
+        """Cards that came and went in the pass."""
 
     @builtins.property
     def play_requests(self) -> PlayRequests:
@@ -411,29 +411,35 @@ class PassRequests(message.Message):
 
 @typing.final
 class CardsReceived(message.Message):
-    """Columns: the cards that came in the pass."""
+    """Columns: the cards that came and went in the pass."""
 
     DESCRIPTOR: descriptor.Descriptor
 
     TABLE_FIELD_NUMBER: builtins.int
     CARDS_FIELD_NUMBER: builtins.int
+    PASSED_FIELD_NUMBER: builtins.int
     @builtins.property
     def table(self) -> containers.RepeatedScalarFieldContainer[builtins.int]:
         """The table."""
 
     @builtins.property
     def cards(self) -> containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Card indexes, pass_count values a row."""
+        """Card indexes that came, pass_count values a row."""
+
+    @builtins.property
+    def passed(self) -> containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Card indexes that went, pass_count values a row: the bot's own choice, or the stand-in's where that was refused."""
 
     def __init__(
         self,
         *,
         table: abc.Iterable[builtins.int] | None = ...,
         cards: abc.Iterable[builtins.int] | None = ...,
+        passed: abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["cards", b"cards", "table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["cards", b"cards", "passed", b"passed", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

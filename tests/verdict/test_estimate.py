@@ -1,0 +1,49 @@
+"""The plain estimate: mean, standard error, and an interval by Student's t."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from arbiter.verdict import estimate
+from arbiter.verdict.estimate import student_quantile
+
+
+@pytest.mark.parametrize(
+    ("degrees", "expected"),
+    [(1, 12.7062), (2, 4.3027), (3, 3.1824), (4, 2.7764), (5, 2.5706), (10, 2.2281), (30, 2.0423), (120, 1.9799)],
+)
+def test_quantiles_are_those_of_the_tables(degrees: int, expected: float) -> None:
+    assert student_quantile(0.975, degrees) == pytest.approx(expected, rel=5e-3)
+
+
+def test_mean_error_and_interval() -> None:
+    found = estimate([1.0, 2.0, 3.0, 6.0])
+    error = math.sqrt((4 + 1 + 0 + 9) / 3 / 4)
+    assert (found.observations, found.mean) == (4, 3.0)
+    assert found.standard_error == pytest.approx(error)
+    assert found.interval == pytest.approx((3 - 3.182 * error, 3 + 3.182 * error), rel=1e-2)
+
+
+def test_too_few_observations_have_no_error() -> None:
+    assert estimate([]).mean is None
+    one = estimate([2.5])
+    assert (one.observations, one.mean, one.standard_error, one.interval) == (1, 2.5, None, None)
+
+
+def test_the_order_changes_no_digit() -> None:
+    values = [random.Random(1).gauss(0, 3) for _ in range(50)]
+    assert estimate(values) == estimate(sorted(values)) == estimate(values[::-1])
+
+
+@pytest.mark.parametrize("size", [5, 40])
+def test_the_interval_covers_the_mean_as_often_as_it_says(size: int) -> None:
+    draw, trials = random.Random(2), 2000
+    covered = 0
+    for _ in range(trials):
+        interval = estimate([draw.gauss(1.0, 3.0) for _ in range(size)]).interval
+        assert interval is not None
+        covered += interval[0] <= 1.0 <= interval[1]
+    assert abs(covered / trials - 0.95) <= 3 * math.sqrt(0.95 * 0.05 / trials)

@@ -5,6 +5,7 @@ What is in a file needs the base install alone; sittings of this machine's tourn
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,20 +14,15 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from arbiter.cli.console import one_line, print_json, results_console
+from arbiter.cli.console import one_line, output, print_json, results_console
 from arbiter.cli.options import DataDir, Json, data_folder, need_server
-from arbiter.engine import CARDS, Card, Suit, cards_of
 from arbiter.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from arbiter.match import HandRecord, Replay
+    from arbiter.match import Replay
     from arbiter.store import SittingKey, Store
 
 app = typer.Typer(help="Look at hands that were played, and check them.", no_args_is_help=True, rich_markup_mode=None)
-
-SUIT_STYLES = {Suit.CLUBS: "green", Suit.DIAMONDS: "yellow", Suit.HEARTS: "red", Suit.SPADES: "bold"}
 
 
 @app.callback()
@@ -54,22 +50,48 @@ Output = Annotated[
 def show(
     source: SittingOrFile,
     board: Annotated[int | None, typer.Option("--board", min=1, help="This board alone.")] = None,
+    hand: Annotated[int | None, typer.Option("--hand", min=1, help="This hand of a game's boards alone.")] = None,
+    trick: Annotated[
+        int | None, typer.Option("--trick", min=1, help="This trick alone, with what every seat held before it.")
+    ] = None,
+    step: Annotated[
+        bool,
+        typer.Option(
+            "--step", "-s", help="Step through it, a card, trick, hand or board at a time; the others say from where."
+        ),
+    ] = False,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> None:
     """Show the hands of a sitting, card by card. A match's replays are shown after its last sitting."""
+    from arbiter.cli.hands import hand_table, position_table, trick_position
     from arbiter.match import hand_to_dict
 
     replay = _found(source, data_dir).replay
-    hands = [hand for hand in replay.hands if board in (None, hand.board)]
+    _verify(source, replay)
+    hands = [found for found in replay.hands if board in (None, found.board) and hand in (None, found.number)]
     if not hands:
-        raise UsageError(f"sitting {replay.sitting} has no board {board}; it has boards 1 to {replay.boards}")
-    if json:
-        print_json([hand_to_dict(hand) for hand in hands])
+        raise UsageError(_no_such_hand(replay, board, hand))
+    if step:
+        _step(replay, replay.hands.index(hands[0]), trick, json)
         return
     console = results_console()
-    for hand in hands:
-        console.print(_hand_table(replay, hand))
+    if trick is None:
+        if json:
+            print_json([hand_to_dict(found) for found in hands])
+            return
+        for found in hands:
+            console.print(hand_table(replay, found))
+        return
+    tricks = [position for found in hands if (position := trick_position(replay, found, trick)) is not None]
+    if not tricks:
+        most = max(len(found.tricks) + bool(found.unfinished) for found in hands)
+        raise UsageError(f"sitting {replay.sitting} has no trick {trick} there; the longest hand has {most}")
+    if json:
+        print_json([position.to_dict() for position in tricks])
+        return
+    for position in tricks:
+        console.print(position_table(replay, position))
 
 
 @app.command()
@@ -99,17 +121,13 @@ def verify(
     Exit status 0 when all holds, 1 when a step does not follow: it is named.
     """
     from arbiter.deals import commitment
-    from arbiter.match import ReplayError, verify_replay
 
     given = _deal_seed(deal_seed)
     if published is not None and given is None:
         raise UsageError("--commitment checks a deal seed; give it with --deal-seed")
     found = _found(source, data_dir)
     seed = found.deal_seed if given is None else given
-    try:
-        verify_replay(found.replay, seed, found.commitment if published is None else published.lower())
-    except ReplayError as error:
-        raise ReplayError(f"{source}: {error}") from error
+    _verify(source, found.replay, seed, found.commitment if published is None else published.lower())
     hands, boards = len(found.replay.hands), found.replay.boards
     if json:
         print_json(
@@ -149,14 +167,11 @@ def import_replay(
     output: Output = None,
 ) -> None:
     """Read a replay in either form, check it, and write it in the other one."""
-    from arbiter.match import ReplayError, verify_replay, write_replay
+    from arbiter.match import write_replay
     from arbiter.match.notation import write_notation
 
     replay, is_text = _read(file)
-    try:
-        verify_replay(replay)
-    except ReplayError as error:
-        raise ReplayError(f"{file}: {error}") from error
+    _verify(str(file), replay)
     _put(write_replay(replay) if is_text else write_notation(replay).encode(), output)
 
 
@@ -257,6 +272,33 @@ def _read(path: Path) -> tuple[Replay, bool]:
         raise ReplayError(f"{path}: {error}") from error
 
 
+def _verify(source: str, replay: Replay, deal_seed: bytes | None = None, published: str | None = None) -> None:
+    """Return when a replay holds what it claims; an error says which step does not follow, and in what."""
+    from arbiter.match import ReplayError, verify_replay
+
+    try:
+        verify_replay(replay, deal_seed, published)
+    except ReplayError as error:
+        raise ReplayError(f"{source}: {error}") from error
+
+
+def _step(replay: Replay, at: int, trick: int | None, json: bool) -> None:
+    """Step through a replay from its hand with this index."""
+    if json or not (sys.stdin.isatty() and output.is_terminal):
+        raise UsageError("--step needs a terminal and goes without --json; --board, --hand and --trick show parts")
+    from arbiter.cli.stepping import Walk, walk_through
+
+    walk_through(Walk(replay, at, trick or 0), output)
+
+
+def _no_such_hand(replay: Replay, board: int | None, hand: int | None) -> str:
+    of_board = [found.number for found in replay.hands if board in (None, found.board)]
+    if not of_board:
+        return f"sitting {replay.sitting} has no board {board}; it has boards 1 to {replay.boards}"
+    where = "it" if board is None else f"board {board}"
+    return f"sitting {replay.sitting} has no hand {hand} there; {where} has hands 1 to {max(of_board)}"
+
+
 def _put(data: bytes, path: Path | None) -> None:
     if path is None:
         typer.echo(data, nl=False)
@@ -279,51 +321,3 @@ def _deal_seed(digits: str | None) -> bytes | None:
     if len(seed) != SEED_BYTES:
         raise UsageError(f"--deal-seed: is {digits!r}; write {2 * SEED_BYTES} hexadecimal digits")
     return seed
-
-
-def _hand_table(replay: Replay, hand: HandRecord) -> Table:
-    """A hand as a table: a column per seat with the cards dealt and passed, then a row per trick."""
-    title = f"{replay.sitting}  board {hand.board}" + (f", hand {hand.number}" if hand.number > 1 else "")
-    table = Table(title=f"{title}  pass {hand.direction}", title_style="bold", title_justify="left")
-    table.add_column("", justify="right")
-    for seat, place in enumerate(hand.places):
-        dealer = " (dealer)" if seat == hand.dealer else ""
-        table.add_column(f"{seat} {replay.bots[place].name}{dealer}")
-    table.add_row("dealt", *(_by_suit(cards_of(mask)) for mask in hand.dealt), end_section=hand.passed is None)
-    if hand.passed is not None:
-        table.add_row("passes", *(_cards(cards) for cards in hand.passed), end_section=True)
-    for number, trick in enumerate(hand.tricks, 1):
-        cells: list[Text] = []
-        for seat in range(len(hand.places)):
-            shown = _cards([trick.cards[(seat - trick.leader) % len(hand.places)]])
-            if seat == trick.winner:
-                shown.stylize("reverse")
-                shown += Text("*" + (f" {trick.points:+d}" if trick.points else ""))
-            cells.append(Text("> " if seat == trick.leader else "  ") + shown)
-        table.add_row(str(number), *cells, end_section=number == len(hand.tricks))
-    moon = [" moon" if seat == hand.moon else "" for seat in range(len(hand.places))]
-    table.add_row("points", *(Text(f"{points}{shot}") for points, shot in zip(hand.points, moon, strict=True)))
-    notes = ["> leads, * takes the trick"]
-    if hand.offender is not None:
-        notes.append(f"seat {hand.offender} revoked, which ended the hand")
-    if hand.stand_ins:
-        notes.append(
-            "the stand-in played for " + ", ".join(replay.bots[hand.places[seat]].name for seat in hand.stand_ins)
-        )
-    table.caption = "; ".join(notes)
-    table.caption_justify = "left"
-    return table
-
-
-def _by_suit(cards: list[Card]) -> Text:
-    """A hand, a line per suit, high cards first."""
-    lines = []
-    for suit in Suit:
-        ranks = " ".join(card.rank.letter for card in reversed(cards) if card.suit is suit)
-        lines.append(Text(f"{suit.letter} {ranks or '-'}", style=SUIT_STYLES[suit]))
-    return Text("\n").join(lines)
-
-
-def _cards(indexes: Iterable[int]) -> Text:
-    """Card names, coloured by suit."""
-    return Text(" ").join(Text(str(CARDS[index]), style=SUIT_STYLES[CARDS[index].suit]) for index in indexes)

@@ -41,10 +41,10 @@ def no_card(message: pb.SitRequest) -> list[pb.SitRequest]:
 
 
 def _sitting(
-    name: str = "black_lady", options: tuple[str, ...] = (), *, game: bool = False, odd: Link | None = None
+    name: str = "black_lady", options: tuple[str, ...] = (), *, games: int = 0, odd: Link | None = None
 ) -> SittingRecord:
     rules = rule_set(name, options, {"heart_value": 0} if "choice_moon" in options else {})
-    plan = plan_of(rules, boards=1 if game else 4, game=game, fault_limit=1000)
+    plan = plan_of(rules, boards=games or 4, game=games > 0, fault_limit=1000)
     links: list[Link] = [LocalLink(Uniform()) for _ in range(rules.players)]
     if odd is not None:
         links[2] = odd
@@ -56,7 +56,8 @@ def recorded(kind: str) -> SittingRecord:
     """A sitting, by kind. In the last three the bot in place 2 does something wrong, over and over."""
     return {
         "hands": lambda: _sitting(),
-        "game": lambda: _sitting(game=True),
+        "game": lambda: _sitting(games=1),
+        "games": lambda: _sitting(games=2),
         "choice": lambda: _sitting(options=("choice_moon",)),
         "kitty": lambda: _sitting("cancellation"),
         "offence": lambda: _sitting("hartenjagen", odd=LocalLink(Revoker())),

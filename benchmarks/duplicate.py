@@ -130,10 +130,9 @@ def play_chunk(field: str, way: str, chunk: int, boards: int) -> list[float]:
             deal_seed=derive_deal_seed(SEED, deal_set),
             seating=number,
             bots=tuple(
-                SeatedBot(place, f"bot{place}", "", derive_bot_seed(SEED, deal_set, number, place))
+                SeatedBot(place, f"bot{place}", "", derive_bot_seed(SEED, deal_set, number, place), CLOCK)
                 for place in range(4)
             ),
-            clock=CLOCK,
             seatings=seatings,
         )
         record = asyncio.run(play_sitting(plan, [LocalLink(bot()) for bot in bots]))

@@ -92,8 +92,9 @@ async def _play(number: int, boards: int, clock: Clock) -> Count:
         boards=boards,
         deal_seed=derive_deal_seed(SEED, number),
         seating=0,
-        bots=tuple(SeatedBot(place, f"bot{place}", "", derive_bot_seed(SEED, number, 0, place)) for place in range(4)),
-        clock=clock,
+        bots=tuple(
+            SeatedBot(place, f"bot{place}", "", derive_bot_seed(SEED, number, 0, place), clock) for place in range(4)
+        ),
         open_tables=boards,
     )
     with tempfile.TemporaryDirectory(prefix="arbiter-", dir="/tmp") as folder:  # short: a socket's path has a limit

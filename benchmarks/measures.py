@@ -74,8 +74,10 @@ def _plan(hands: int, open_tables: int) -> SittingPlan:
         boards=hands,
         deal_seed=SEED,
         seating=0,
-        bots=tuple(SeatedBot(index, f"bot{index}", "", bytes([index]) * 16) for index in range(4)),
-        clock=Clock(bank=3600.0, hard_stop=600.0),
+        bots=tuple(
+            SeatedBot(index, f"bot{index}", "", bytes([index]) * 16, Clock(bank=3600.0, hard_stop=600.0))
+            for index in range(4)
+        ),
         open_tables=open_tables,
     )
 

@@ -18,10 +18,10 @@ import grpc
 
 from arbiter.api.worker.v1 import worker_pb2 as pb
 from arbiter.api.worker.v1 import worker_pb2_grpc
-from arbiter.cage import Cage, Launch, choose_cage, load_manifest
+from arbiter.cage import Cage, Launch, LoadMeter, choose_cage, load_manifest
 from arbiter.errors import ArbiterError
 from arbiter.links import BotHost, Link, ProcessLink
-from arbiter.match import SittingRecord, plan_from_message, play_sitting, replay_of, write_replay
+from arbiter.match import SittingRecord, Starved, plan_from_message, play_sitting, replay_of, write_replay
 from workers.settings import WorkerSettings
 from workers.spool import Spool
 
@@ -121,7 +121,10 @@ class Worker:
             return None if playing.cancelled() else playing.result()
         except (ArbiterError, OSError) as error:
             log.error("sitting %s, attempt %d: given back: %s", sitting, lease.attempt, error)
-            request = pb.ReleaseSittingRequest(sitting=sitting, attempt=lease.attempt, reason=str(error))
+            starved = error.entrant if isinstance(error, Starved) else None
+            request = pb.ReleaseSittingRequest(
+                sitting=sitting, attempt=lease.attempt, reason=str(error), starved_entrant=starved
+            )
             try:
                 await stub.ReleaseSitting(request, timeout=CALL_PATIENCE)
             except grpc.aio.AioRpcError as failure:
@@ -144,7 +147,7 @@ class Worker:
                 launch = Launch(bot, load_manifest(bot), connection.socket, {"ARBITER_TOKEN": connection.token})
                 links.append(ProcessLink(self._cage, launch, connection))
             async with host:
-                return await play_sitting(plan, links, progress.hand_done)
+                return await play_sitting(plan, links, progress.hand_done, read_load=LoadMeter().read)
 
     async def _keep_lease(
         self,

@@ -6,18 +6,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from arbiter.cage.bubblewrap import BubblewrapCage
+from arbiter.cage.load import BotLoad, Load, LoadMeter
 from arbiter.cage.manifest import Manifest, ManifestError, load_manifest
 from arbiter.cage.plain import PlainCage
 from arbiter.cage.process import BotProcess, Cage, CageError, Exit, Launch
 from arbiter.cage.snapshot import Snapshot, SnapshotError, SnapshotLimits, take_snapshot, verify_snapshot
 
 __all__ = [
+    "BotLoad",
     "BotProcess",
     "BubblewrapCage",
     "Cage",
     "CageError",
     "Exit",
     "Launch",
+    "Load",
+    "LoadMeter",
     "Manifest",
     "ManifestError",
     "PlainCage",

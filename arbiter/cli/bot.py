@@ -11,12 +11,12 @@ from typing import Annotated
 
 import typer
 
-from arbiter.cage import Launch, Manifest, choose_cage, load_manifest, take_snapshot
+from arbiter.cage import Launch, LoadMeter, Manifest, choose_cage, load_manifest, take_snapshot
 from arbiter.cli.console import errors, one_line, output, print_json
 from arbiter.cli.options import Json, Unsafe
 from arbiter.engine import rule_set
 from arbiter.links import BotHost, LocalLink, ProcessLink
-from arbiter.match import Clock, MatchFormat, SeatedBot, SittingPlan, SittingRecord, StandInBot, play_sitting
+from arbiter.match import MatchFormat, SeatedBot, SittingPlan, SittingRecord, StandInBot, play_sitting
 
 app = typer.Typer(help="Try a bot.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -122,8 +122,7 @@ async def _try_out(
             deal_seed=secrets.token_bytes(32),
             seating=0,
             bots=tuple(SeatedBot(index, name, "", os.urandom(16)) for index, name in enumerate(names)),
-            clock=Clock(),
         )
         links = [ProcessLink(cage, launch, connection), *(LocalLink(StandInBot()) for _ in names[1:])]
         async with host:
-            return await play_sitting(plan, links)
+            return await play_sitting(plan, links, read_load=LoadMeter().read)

@@ -52,7 +52,7 @@ def start_event(spec: TournamentSpec, options: EventOptions) -> None:
     with open_store(options.data) as store, asyncio.Runner() as runner:
         entrants = enter(spec.entrants, options.data / "bots")
         local = options.local(spec)
-        runner.run(_checked(entrants, local, spec.clock.start_up))
+        runner.run(_checked(entrants, local, [clock.start_up for clock in spec.clocks]))
         tournament_id = new_id(spec.name, {tournament.id for tournament in store.tournaments()})
         tournament, matches = plan_tournament(tournament_id, spec, entrants, datetime.now(UTC))
 
@@ -119,7 +119,7 @@ def _play(
         _show_next_steps(tournament_id, options)
 
 
-async def _checked(entrants: list[Entrant], local: LocalOptions, patience: float) -> None:
+async def _checked(entrants: list[Entrant], local: LocalOptions, patience: list[float]) -> None:
     with cancelled_by_sigterm():
         await check_bots(entrants, local, patience)
 

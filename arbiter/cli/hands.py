@@ -34,8 +34,9 @@ def hand_table(replay: Replay, hand: HandRecord) -> Table:
     table.add_section()
     table.add_row("points", *_points(hand))
     notes = ["> leads, * takes the trick"]
-    if hand.offender is not None:
-        notes.append(f"seat {hand.offender} revoked, which ended the hand")
+    if hand.offenders:
+        seats = " and ".join(map(str, hand.offenders))
+        notes.append(f"the hand ended by a fault of seat {seats}, which takes all points")
     if hand.stand_ins:
         notes.append("the stand-in played for " + ", ".join(_name(replay, hand, seat) for seat in hand.stand_ins))
     table.caption = Text("; ".join(notes), style="dim")
@@ -113,8 +114,8 @@ def positions(replay: Replay, hand: HandRecord) -> list[Position]:
                 last = replace(last, said=said, winner=taken.winner, taken=taken.points)
             found.append(last)
     said = "the hand is over"
-    if hand.offender is not None:
-        said += f": {names[hand.offender]} revoked"
+    if hand.offenders:
+        said += f", by a fault of {' and '.join(names[seat] for seat in hand.offenders)}"
     if hand.moon is not None:
         said += f": {names[hand.moon]} shot the moon"
     if hand.chosen_moon is not None:

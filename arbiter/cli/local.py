@@ -8,7 +8,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,8 +50,11 @@ class LocalOptions:
         return choose_cage(self.unsafe_processes, hidden=[self.data])
 
 
-async def check_bots(entrants: list[Entrant], options: LocalOptions, patience: float) -> None:
+async def check_bots(entrants: list[Entrant], options: LocalOptions, patience: Sequence[float]) -> None:
     """Start every entrant's bot once, so that one that does not start is named before the first card.
+
+    Args:
+        patience: by entrant, its start-up allowance in seconds.
 
     Raises:
         SpecError: a bot does not start; says what was seen.
@@ -70,7 +73,9 @@ async def check_bots(entrants: list[Entrant], options: LocalOptions, patience: f
         # As many as a table or two start at once in a sitting: a hundred would take one another's allowance.
         turn = asyncio.Semaphore(STARTS_AT_ONCE)
         async with host:
-            outcomes = await asyncio.gather(*(_start_once(link, patience, turn) for link in links))
+            outcomes = await asyncio.gather(
+                *(_start_once(link, seconds, turn) for link, seconds in zip(links, patience, strict=True))
+            )
     for entrant, lost in zip(entrants, outcomes, strict=True):
         if lost is not None:
             raise SpecError(

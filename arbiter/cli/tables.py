@@ -65,17 +65,25 @@ def crosstable_table(report: TournamentReport) -> Table:
 
 
 def faults_table(report: TournamentReport) -> Table | None:
-    """Faults by bot and code; None when there are none."""
+    """Faults by bot and code, with what came of them; None when there are none."""
     codes = sorted(Counter(code for row in report.rows for code in row.faults))
-    if not codes:
+    others = {
+        "voided sittings": [row.voids for row in report.rows],
+        "forfeited matches": [row.forfeits for row in report.rows],
+    }
+    others = {name: counts for name, counts in others.items() if any(counts)}
+    if not codes and not others:
         return None
     table = Table(title="Faults", title_style="bold", title_justify="left")
     table.add_column("bot", style="bold")
     for code in codes:
         table.add_column(code, justify="right")
-    for row in report.rows:
-        if row.faults:
-            table.add_row(row.name, *(str(row.faults.get(code, 0)) for code in codes))
+    for name in others:
+        table.add_column(name, justify="right")
+    for place, row in enumerate(report.rows):
+        counts = [*(row.faults.get(code, 0) for code in codes), *(counts[place] for counts in others.values())]
+        if any(counts):
+            table.add_row(row.name, *map(str, counts))
     return table
 
 

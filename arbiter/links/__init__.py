@@ -2,8 +2,8 @@
 here."""
 
 from arbiter.links.host import BotHost
-from arbiter.links.link import Ending, FaultCode, Link, LinkLost
+from arbiter.links.link import ENDING_FAULTS, Ending, FaultCode, Link, LinkLost
 from arbiter.links.local import LocalLink
 from arbiter.links.process import ProcessLink
 
-__all__ = ["BotHost", "Ending", "FaultCode", "Link", "LinkLost", "LocalLink", "ProcessLink"]
+__all__ = ["ENDING_FAULTS", "BotHost", "Ending", "FaultCode", "Link", "LinkLost", "LocalLink", "ProcessLink"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from arbiter.api.bot.v1 import bot_pb2
 from arbiter.errors import ArbiterError
@@ -27,6 +28,12 @@ class FaultCode(StrEnum):
     """It sent something that the protocol does not allow."""
     OUT_OF_MEMORY = "OUT_OF_MEMORY"
     """It was ended for using more memory than allowed."""
+
+
+ENDING_FAULTS: Final = frozenset(
+    {FaultCode.TIMEOUT, FaultCode.CRASH, FaultCode.DISCONNECT, FaultCode.OUT_OF_MEMORY},
+)
+"""Faults after which a bot can't play on."""
 
 
 class LinkLost(ArbiterError):
@@ -63,6 +70,11 @@ class Ending:
 
 class Link(ABC):
     """A bot at the other end. All methods belong to one event loop; one task at a time sends or receives."""
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the outermost process that is the bot's own; None while there is none."""
+        return None
 
     @abstractmethod
     async def open(self, patience: float) -> bot_pb2.Greeting:

@@ -25,6 +25,11 @@ class ProcessLink(Link):
         self._connection = connection
         self._process: BotProcess | None = None
 
+    @property
+    def pid(self) -> int | None:
+        """See :meth:`Link.pid`."""
+        return None if self._process is None else self._process.pid
+
     async def open(self, patience: float) -> bot_pb2.Greeting:
         """See :meth:`Link.open`."""
         self._process = await self._cage.start(self._launch)

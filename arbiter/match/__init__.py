@@ -4,18 +4,21 @@
 bot's side of the stream, :mod:`arbiter.match.replay` what is kept, :mod:`arbiter.match.verify` the check of it.
 """
 
+from arbiter.match.clock import Clock
 from arbiter.match.faults import Fault
 from arbiter.match.messages import plan_from_message, plan_to_message
-from arbiter.match.plan import Clock, MatchFormat, PlanError, SeatedBot, SittingPlan
+from arbiter.match.plan import FaultPolicy, MatchFormat, PlanError, SeatedBot, SittingPlan
 from arbiter.match.record import HandRecord
 from arbiter.match.replay import Replay, ReplayError, hand_to_dict, read_replay, replay_of, write_replay
 from arbiter.match.sitting import SittingRecord, play_sitting
 from arbiter.match.stand_in import StandInBot
+from arbiter.match.starvation import Starved
 from arbiter.match.verify import SeatScore, check_planned, verify_replay
 
 __all__ = [
     "Clock",
     "Fault",
+    "FaultPolicy",
     "HandRecord",
     "MatchFormat",
     "PlanError",
@@ -26,6 +29,7 @@ __all__ = [
     "SittingPlan",
     "SittingRecord",
     "StandInBot",
+    "Starved",
     "check_planned",
     "hand_to_dict",
     "plan_from_message",

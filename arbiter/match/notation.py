@@ -31,7 +31,7 @@ from arbiter.engine import (
 from arbiter.engine.cards import indexes_of
 from arbiter.links import FaultCode
 from arbiter.match.faults import Fault
-from arbiter.match.plan import MatchFormat
+from arbiter.match.plan import FaultPolicy, MatchFormat
 from arbiter.match.record import HandRecord
 from arbiter.match.replay import Replay, ReplayBot, ReplayError
 
@@ -45,7 +45,8 @@ _SUITS: Final = tuple(reversed(Suit))
 """Spades first, as in PBN."""
 
 _OF_THE_SITTING: Final = re.compile(
-    "format|sitting|matchformat|boards|seating|seatings|earlyend|(bot|entrant|digest)[0-9]+|rules|sittingfault|end"
+    "format|sitting|matchformat|boards|seating|seatings|earlyend|faultpolicy"
+    "|(bot|entrant|digest)[0-9]+|rules|sittingfault|end"
 )
 """Names of the tags that belong to no hand, wherever they stand."""
 
@@ -63,6 +64,7 @@ def write_notation(replay: Replay) -> str:
         _tag("Seating", replay.seating),
         _tag("Seatings", replay.seatings.count or replay.seatings.kind.value),
         _tag("EarlyEnd", "yes" if replay.early_end else "no"),
+        _tag("FaultPolicy", replay.fault_policy.value),
     ]
     for place, bot in enumerate(replay.bots):
         lines += [
@@ -109,6 +111,7 @@ def read_notation(text: str) -> Replay:
         seating=sitting.one("Seating", _whole),
         seatings=sitting.one("Seatings", lambda value: read_seatings(_word_or_number(value), rules)),
         early_end=sitting.one("EarlyEnd", _yes_or_no),
+        fault_policy=sitting.one("FaultPolicy", _member(FaultPolicy)),
         bots=tuple(bots),
         hands=tuple(_hand(section) for section in hands),
         faults=sitting.all("SittingFault", _fault),
@@ -156,8 +159,8 @@ def _hand_lines(hand: HandRecord) -> Iterator[str]:
         yield f"{trick.leader}: {format_cards(trick.cards)} = {winner}{points}"
     if hand.unfinished:
         yield _tag("Unfinished", format_cards(hand.unfinished))
-    if hand.offender is not None:
-        yield _tag("Offender", hand.offender)
+    if hand.offenders:
+        yield _tag("Offenders", " ".join(map(str, hand.offenders)))
     if hand.chosen_moon is not None:
         yield _tag("MoonChoice", hand.chosen_moon.value)
     if hand.moon is not None:
@@ -186,7 +189,7 @@ def _hand(section: _Section) -> HandRecord:
         passed=section.optional("Passed", _passed, None),
         tricks=tricks,
         unfinished=section.optional("Unfinished", _cards, ()),
-        offender=section.optional("Offender", _whole, None),
+        offenders=section.optional("Offenders", _wholes, ()),
         chosen_moon=section.optional("MoonChoice", _member(Moon), None),
         moon=section.optional("Moon", _whole, None),
         points=section.one("Points", _wholes),

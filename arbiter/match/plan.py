@@ -8,6 +8,7 @@ from enum import StrEnum
 from arbiter.deals import ROTATIONS, Seatings
 from arbiter.engine import RuleSet
 from arbiter.errors import UsageError
+from arbiter.match.clock import Clock
 
 
 class MatchFormat(StrEnum):
@@ -19,22 +20,15 @@ class MatchFormat(StrEnum):
     """A whole game, to the rule set's end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """The clock of each bot process, in seconds.
+class FaultPolicy(StrEnum):
+    """What a fault costs, a revoke apart, which costs what the rule set says."""
 
-    One bank serves all tables of a process: it runs while any request is unanswered, and each answer adds the
-    increment.
-    """
-
-    start_up: float = 10.0
-    """From the start of the process to its greeting; not taken from the bank."""
-    bank: float = 60.0
-    """Thinking time to begin with."""
-    increment: float = 0.1
-    """Added by each answer."""
-    hard_stop: float = 30.0
-    """Longest silence while a request is unanswered, whatever the bank holds."""
+    STAND_IN = "stand_in"
+    """The stand-in plays a legal card for the bot, and plays on for it after too many faults."""
+    PENALTY = "penalty"
+    """The hand ends: its whole positive total goes to the bot, 0 to the others."""
+    FORFEIT_MATCH = "forfeit_match"
+    """As with the stand-in; after too many faults in a match every hand of it counts as the worst for the bot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +42,8 @@ class SeatedBot:
     """SHA-256 of its fixed version, in hexadecimal digits."""
     bot_seed: bytes = field(repr=False)
     """Seed for its own randomness, 16 bytes."""
+    clock: Clock = field(default_factory=Clock)
+    """What it is allowed."""
 
 
 class PlanError(UsageError):
@@ -74,18 +70,18 @@ class SittingPlan:
     """Which of the match's seatings this is, from 0."""
     bots: tuple[SeatedBot, ...]
     """In the match's order of entrants; a place in this list is what seatings speak of."""
-    clock: Clock
     seatings: Seatings = ROTATIONS
     """In which arrangements each board of the match is played."""
     open_tables: int = 256
     """How many tables may be open at once at the most."""
     fault_limit: int = 3
     """With more faults than this in a sitting a bot is out, and the stand-in plays on for it."""
+    fault_policy: FaultPolicy = FaultPolicy.STAND_IN
     early_end: bool = False
     """Whether a hand ends as soon as every card with points is taken; the score is the same."""
 
     def __post_init__(self) -> None:
-        seats, clock = self.rules.players, self.clock
+        seats, clocks = self.rules.players, [bot.clock for bot in self.bots]
         sittings = self.seatings.sittings(self.rules)
         for wrong, part in (
             (len(self.bots) != seats, f"{len(self.bots)} bots for {seats} seats"),
@@ -93,8 +89,14 @@ class SittingPlan:
             (not 0 <= self.seating < sittings, f"seating = {self.seating}; there are 0 to {sittings - 1}"),
             (self.open_tables < 1, f"open_tables = {self.open_tables}; at least 1 is needed"),
             (self.fault_limit < 0, f"fault_limit = {self.fault_limit}; 0 is the least"),
-            (min(clock.start_up, clock.hard_stop) <= 0, "start_up and hard_stop have to be above 0 seconds"),
-            (min(clock.bank, clock.increment) < 0, "bank and increment can't be below 0 seconds"),
+            (
+                any(min(clock.start_up, clock.hard_stop) <= 0 for clock in clocks),
+                "start_up and hard_stop have to be above 0 seconds",
+            ),
+            (
+                any(min(clock.bank, clock.increment, clock.margin) < 0 for clock in clocks),
+                "bank, increment and margin can't be below 0 seconds",
+            ),
         ):
             if wrong:
                 raise PlanError(f"sitting {self.sitting}: {part}")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from arbiter.engine import PlayView
 from arbiter.links import Link
+from arbiter.match.clock import RunningClock
 from arbiter.match.outbox import Outbox
-from arbiter.match.plan import Clock, SeatedBot
+from arbiter.match.plan import SeatedBot
 
 if TYPE_CHECKING:
     from arbiter.match.table import Table
@@ -33,7 +34,6 @@ class Player:
         place: int,
         bot: SeatedBot,
         link: Link,
-        clock: Clock,
         two_packs: bool,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -52,14 +52,7 @@ class Player:
         self.faults = 0
         self.due: Final = asyncio.Event()
         """Set while the outbox holds a request that has not been sent, or the sitting is over."""
-        self._clock: Final = clock
-        self._now: Final = now
-        self._bank = clock.bank
-        self._read_at = now()
-        self.used = 0.0
-        """Seconds for which the clock has run."""
-        self.answered = 0
-        """Requests answered."""
+        self.clock: Final = RunningClock(bot.clock, now)
 
     def ask_pass(self, table: Table) -> None:
         """Request cards to pass."""
@@ -80,28 +73,6 @@ class Player:
             return None
         del self.open[request_id]
         return request[1]
-
-    def start_clock(self) -> None:
-        """A batch with requests is being sent."""
-        self._read_at = self._now()
-
-    def read_clock(self, answers: int) -> None:
-        """A message with this many answers has come: what has passed since the last reading is charged."""
-        passed = self._now() - self._read_at
-        self._read_at += passed
-        self.used += passed
-        self.answered += answers
-        self._bank += answers * self._clock.increment - passed
-
-    @property
-    def bank(self) -> float:
-        """Seconds that the clock held when it was last read."""
-        return self._bank
-
-    @property
-    def patience(self) -> float:
-        """Seconds for which the next message is waited for: what the bank holds, at most the hard stop."""
-        return max(0.0, min(self._bank, self._clock.hard_stop))
 
     def _next_id(self, due: Due, table: Table) -> int:
         self.asked += 1

@@ -28,8 +28,8 @@ class HandRecord:
     """Finished tricks."""
     unfinished: tuple[int, ...]
     """Card indexes of the trick that an offence cut short, the leader's first."""
-    offender: int | None
-    """Seat whose offence ended the hand."""
+    offenders: tuple[int, ...]
+    """Seats whose revoke or fault ended the hand."""
     chosen_moon: Moon | None
     """What the shooter of a moon chose, where it had a choice."""
     moon: int | None

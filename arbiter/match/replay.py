@@ -29,7 +29,7 @@ from arbiter.engine import (
 from arbiter.errors import ArbiterError
 from arbiter.links import FaultCode
 from arbiter.match.faults import Fault
-from arbiter.match.plan import MatchFormat, SittingPlan
+from arbiter.match.plan import FaultPolicy, MatchFormat, SittingPlan
 from arbiter.match.record import HandRecord
 
 FORMAT: Final = "hearts-arbiter-replay"
@@ -63,11 +63,18 @@ class Replay:
     """In which arrangements the match plays its boards; ``seating`` is a number among them."""
     early_end: bool
     """Whether hands ended as soon as every card with points was taken."""
+    fault_policy: FaultPolicy
+    """What a fault cost."""
     bots: tuple[ReplayBot, ...]
     """By place."""
     hands: tuple[HandRecord, ...]
     faults: tuple[Fault, ...]
     """Those that belong to no single decision."""
+
+    @property
+    def all_faults(self) -> tuple[Fault, ...]:
+        """Those and the ones of every hand."""
+        return (*self.faults, *(fault for hand in self.hands for fault in hand.faults))
 
 
 def replay_of(plan: SittingPlan, hands: Sequence[HandRecord], faults: Sequence[Fault]) -> Replay:
@@ -82,6 +89,7 @@ def replay_of(plan: SittingPlan, hands: Sequence[HandRecord], faults: Sequence[F
         seating=plan.seating,
         seatings=plan.seatings,
         early_end=plan.early_end,
+        fault_policy=plan.fault_policy,
         bots=bots,
         hands=tuple(hands),
         faults=ordered,
@@ -99,6 +107,7 @@ def write_replay(replay: Replay) -> bytes:
         "seating": replay.seating,
         "seatings": replay.seatings.count or replay.seatings.kind.value,
         "early_end": replay.early_end,
+        "fault_policy": replay.fault_policy.value,
         "bots": [{"entrant": bot.entrant, "name": bot.name, "digest": bot.digest} for bot in replay.bots],
         "rules": replay.rules.to_dict(),
     }
@@ -129,7 +138,7 @@ def read_replay(data: bytes) -> Replay:
         )
         sitting, match_format = _text(header["sitting"]), MatchFormat(header["match_format"])
         boards, seating, early_end = _int(header["boards"]), _int(header["seating"]), _bool(header["early_end"])
-        seatings = read_seatings(header["seatings"], rules)
+        seatings, fault_policy = read_seatings(header["seatings"], rules), FaultPolicy(header["fault_policy"])
     if len(lines) < 2:
         raise ReplayError("line 2: the file ends after its first line; it was cut off")
     hands: list[HandRecord] = []
@@ -143,7 +152,9 @@ def read_replay(data: bytes) -> Replay:
         if footer["end"] != len(hands):
             raise ReplayError(f"line {len(lines)}: the file holds {len(hands)} hands and says {footer['end']!r}")
         faults = tuple(_fault_from_dict(fault) for fault in footer["faults"])
-    return Replay(sitting, rules, match_format, boards, seating, seatings, early_end, bots, tuple(hands), faults)
+    return Replay(
+        sitting, rules, match_format, boards, seating, seatings, early_end, fault_policy, bots, tuple(hands), faults
+    )
 
 
 @contextmanager
@@ -207,9 +218,9 @@ def hand_to_dict(hand: HandRecord) -> dict[str, Any]:
     if hand.passed is not None:
         line["passed"] = [format_cards(cards) for cards in hand.passed]
     line["tricks"] = [[trick.leader, format_cards(trick.cards), trick.winner, trick.points] for trick in hand.tricks]
-    if hand.offender is not None:
+    if hand.offenders:
         line["unfinished"] = format_cards(hand.unfinished)
-        line["offender"] = hand.offender
+        line["offenders"] = list(hand.offenders)
     if hand.chosen_moon is not None:
         line["chosen_moon"] = hand.chosen_moon.value
     if hand.moon is not None:
@@ -239,7 +250,7 @@ def _hand_from_dict(line: Mapping[str, Any]) -> HandRecord:
             for leader, cards, winner, points in line["tricks"]
         ),
         unfinished=_indexes(line.get("unfinished", "")),
-        offender=_int_or_none(line.get("offender")),
+        offenders=_ints(line.get("offenders", ())),
         chosen_moon=Moon(chosen) if chosen is not None else None,
         moon=_int_or_none(line.get("moon")),
         points=_ints(line["points"]),

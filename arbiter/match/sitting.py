@@ -8,6 +8,7 @@ tables at which it sits and no others.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Final, TypeVar
 
 from arbiter.api.bot.v1 import bot_pb2
 from arbiter.api.game.v1 import match_pb2
+from arbiter.cage import Load
 from arbiter.engine import Rules, compile_rules
 from arbiter.links import Ending, FaultCode, Link, LinkLost
 from arbiter.match.faults import Fault
@@ -22,6 +24,7 @@ from arbiter.match.messages import clock_to_message
 from arbiter.match.plan import MatchFormat, SittingPlan
 from arbiter.match.player import Due, Player
 from arbiter.match.record import HandRecord
+from arbiter.match.starvation import PULSE, VOID_SHARE, Starved, lost_seconds
 from arbiter.match.table import Table
 from arbiter.wire import rules_to_message
 
@@ -54,6 +57,7 @@ async def play_sitting(
     links: Sequence[Link],
     on_hand: Callable[[], None] = lambda: None,
     now: Callable[[], float] = time.monotonic,
+    read_load: Callable[[Sequence[int | None]], Load] | None = None,
 ) -> SittingRecord:
     """Play a sitting from the start of its bots to their end.
 
@@ -62,11 +66,14 @@ async def play_sitting(
         links: by place in ``plan.bots``.
         on_hand: called after each finished hand.
         now: what the bots' clocks are read from, in seconds.
+        read_load: what ran on the machine since it was last called, given the bots' processes; see
+            :meth:`arbiter.cage.LoadMeter.read`. Without it no time is given back and no sitting voided.
 
     Raises:
+        Starved: a bot's time was up while the machine was taken away from outside.
         InfrastructureError: the bots could not be started, for a reason that is no bot's fault.
     """
-    sitting = _Sitting(plan, links, on_hand, now)
+    sitting = _Sitting(plan, links, on_hand, now, read_load)
     try:
         await sitting.play()
     finally:
@@ -83,15 +90,23 @@ async def play_sitting(
 
 class _Sitting:
     def __init__(
-        self, plan: SittingPlan, links: Sequence[Link], on_hand: Callable[[], None], now: Callable[[], float]
+        self,
+        plan: SittingPlan,
+        links: Sequence[Link],
+        on_hand: Callable[[], None],
+        now: Callable[[], float],
+        read_load: Callable[[Sequence[int | None]], Load] | None,
     ) -> None:
         self._plan: Final = plan
         self._rules: Final[Rules] = compile_rules(plan.rules)
         self._on_hand: Final = on_hand
         self._players: Final = [
-            Player(place, bot, link, plan.clock, self._rules.two_packs, now)
+            Player(place, bot, link, self._rules.two_packs, now)
             for place, (bot, link) in enumerate(zip(plan.bots, links, strict=True))
         ]
+        self._now: Final = now
+        self._read_load: Final = read_load
+        self._lost: Final = [0.0] * len(plan.bots)
         self._hands: Final[list[HandRecord]] = []
         self._open: Final[set[Table]] = set()
         self._open_tables = 0
@@ -104,6 +119,15 @@ class _Sitting:
 
     async def play(self) -> None:
         """Start the bots, play every board, and say good-bye."""
+        pulse = asyncio.ensure_future(self._watch_machine())
+        try:
+            await self._play()
+        finally:
+            pulse.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await pulse
+
+    async def _play(self) -> None:
         began = time.perf_counter()
         greetings = await _all([self._greet(player) for player in self._players])
         greeted = time.perf_counter()
@@ -122,9 +146,15 @@ class _Sitting:
         return tuple(sorted(self._hands, key=lambda record: (record.board, record.number)))
 
     async def _greet(self, player: Player) -> bot_pb2.Greeting | None:
+        began, lost_before = self._now(), self._lost[player.place]
         try:
-            return await player.link.open(self._plan.clock.start_up)
+            return await player.link.open(player.bot.clock.start_up)
         except LinkLost as lost:
+            if lost.code is FaultCode.TIMEOUT:
+                self._look_at_machine()
+                taken, whole = self._lost[player.place] - lost_before, self._now() - began
+                if taken >= VOID_SHARE * whole > 0:
+                    raise self._starved(player, f"{lost.detail}, but {taken:.3f} of {whole:.3f} s were lost") from None
             self._lose(player, lost)
         await player.link.close(0.0)
         return None
@@ -142,6 +172,7 @@ class _Sitting:
                 if player.open:
                     await self._send(player)
                     await self._collect(player)
+                    player.clock.stop()
         except LinkLost as lost:
             self._lose(player, lost)
         await player.link.close(0.0)  # at once: what it goes on computing would be taken from the others
@@ -149,44 +180,66 @@ class _Sitting:
     async def _send(self, player: Player) -> None:
         """Send what is due. The clock runs from here on: a bot that does not read holds the sending up."""
         player.sent = player.asked
-        player.start_clock()
+        player.clock.start()
         try:
-            async with asyncio.timeout(player.patience):
-                for batch in player.outbox.take(player.bank):
+            async with asyncio.timeout(max(0.0, player.clock.patience)):
+                for batch in player.outbox.take(max(0.0, player.clock.bank)):
                     await player.link.send(batch)
         except TimeoutError:
-            raise self._timeout(player) from None
+            self._look_at_machine()
+            raise self._time_is_up(player) from None  # what it lost can't be given back: a message was cut off
 
     async def _collect(self, player: Player) -> None:
         """Take a bot's answers until no request that it was sent is open."""
         while player.playing and player.open and next(iter(player.open)) <= player.sent:
             try:
-                async with asyncio.timeout(player.patience):
+                async with asyncio.timeout(max(0.0, player.clock.patience)):
                     answers = await player.link.receive()
             except TimeoutError:
-                raise self._timeout(player) from None
+                self._check_patience(player)
+                continue
             before, faults = len(player.open) - player.asked, player.faults
             self._apply(player, answers)
             answered = before - (len(player.open) - player.asked)
             if not answered and player.faults == faults:
                 self._nonsense(player, "sent a message that answers nothing that it is asked")
-            player.read_clock(answered)
-            if player.bank < 0:
-                raise self._timeout(player)
+            player.clock.heard(answered)
+            if player.clock.overdrawn:
+                self._check_patience(player)
             if player.faults > self._plan.fault_limit:
                 self._put_out(player)
             self._open_more()
 
-    def _timeout(self, player: Player) -> LinkLost:
-        clock, owed = self._plan.clock, f"requests open: {sum(number <= player.sent for number in player.open)}"
-        by_bank = player.patience < clock.hard_stop
-        player.read_clock(0)
-        if by_bank:
-            bank = f"its bank of {clock.bank:g} s + {clock.increment:g} s for each of {player.answered} answers"
-            detail = f"used {player.used:.3f} s, which is all of {bank}; {owed}"
-        else:
-            detail = f"silent for the hard stop of {clock.hard_stop:g} s, used {player.used:.3f} s in all; {owed}"
+    def _check_patience(self, player: Player) -> None:
+        """Raise when a bot's time is up, and would be without what it lost."""
+        self._look_at_machine()
+        if player.clock.patience <= 0:
+            raise self._time_is_up(player)
+
+    def _time_is_up(self, player: Player) -> LinkLost | Starved:
+        clock = player.clock
+        owed = sum(number <= player.sent for number in player.open)
+        detail = f"{clock.why_up()}; requests open: {owed}"
+        if clock.lost_share >= VOID_SHARE:
+            return self._starved(player, detail)
         return LinkLost(FaultCode.TIMEOUT, detail)
+
+    def _starved(self, player: Player, detail: str) -> Starved:
+        return Starved(player.bot.entrant, f"{player.bot.name} was out of time on a starved machine: {detail}")
+
+    async def _watch_machine(self) -> None:
+        while self._read_load is not None:
+            await asyncio.sleep(PULSE)
+            self._look_at_machine()
+
+    def _look_at_machine(self) -> None:
+        """Give back what the bots lost since the last look."""
+        if self._read_load is None:
+            return
+        load = self._read_load([player.link.pid for player in self._players])
+        for player, seconds in zip(self._players, lost_seconds(load, PULSE), strict=True):
+            self._lost[player.place] += seconds
+            player.clock.give_back(seconds)
 
     def _apply(self, player: Player, answers: bot_pb2.SitRequest) -> None:
         """Apply a bot's answers. Those to requests that are closed already are dropped; other nonsense is charged.
@@ -307,7 +360,7 @@ class _Sitting:
             card_points=[penalty + bonus for penalty, bonus in zip(rules.penalty, rules.bonus, strict=True)],
             bot_seed=player.bot.bot_seed,
             open_tables=self._open_tables,
-            clock=clock_to_message(plan.clock),
+            clock=clock_to_message(player.bot.clock),
         )
 
 

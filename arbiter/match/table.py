@@ -29,7 +29,7 @@ from arbiter.engine.cards import indexes_of
 from arbiter.engine.ruleset import Revoke
 from arbiter.links import FaultCode
 from arbiter.match.faults import Fault
-from arbiter.match.plan import MatchFormat, SittingPlan
+from arbiter.match.plan import FaultPolicy, MatchFormat, SittingPlan
 from arbiter.match.player import Due, Player
 from arbiter.match.record import HandRecord
 from arbiter.match.stand_in import stand_in_card, stand_in_pass
@@ -70,13 +70,14 @@ class Table:
         self._advance()
 
     def pass_answered(self, player: Player, cards: Sequence[int]) -> None:
-        """A bot passes these card indexes; an illegal pass is charged and the stand-in's stands."""
+        """A bot passes these card indexes; an illegal pass is charged, and in its place the
+        stand-in's is made."""
         seat = self._players.index(player)
         try:
             check_pass(self._rules, self._hand.hands[seat], cards)
         except IllegalPass as error:
             self._charge(seat, FaultCode.ILLEGAL_PASS, f"{error.reason}; sent {_shown(cards)}")
-            self._passes[seat] = self._stand_in_pass(seat)
+            self._fail_to_pass(seat)
         else:
             self._passes[seat] = tuple(cards)
         self._advance()
@@ -99,9 +100,9 @@ class Table:
         """The bot that owed this answer is lost; the stand-in gives it."""
         seat = self._players.index(player)
         if due is Due.PASS:
-            self._passes[seat] = self._stand_in_pass(seat)
+            self._fail_to_pass(seat)
         elif due is Due.CARD:
-            self._stand_in_card()
+            self._fail_to_play()
         else:
             self._stand_ins.add(seat)
             self._end_hand(self._choice.default if self._choice else None)
@@ -124,6 +125,7 @@ class Table:
         self._passes: list[tuple[int, ...] | None] = [None] * self._rules.seats
         self._choice: MoonChoice | None = None
         self._stand_ins: set[int] = set()
+        self._offenders: set[int] = set()
         self._faults: list[Fault] = []
 
     def _deal(self) -> None:
@@ -139,7 +141,7 @@ class Table:
                 if player.playing:
                     player.ask_pass(self)
                 else:
-                    self._passes[seat] = self._stand_in_pass(seat)
+                    self._fail_to_pass(seat)
 
     def _exchange(self) -> bool:
         """Exchange the cards passed; False while a seat still owes its pass."""
@@ -151,6 +153,8 @@ class Table:
         for player, (received, passed) in zip(self._players, moved, strict=True):
             if player.playing:
                 player.outbox.received(self.board, received, passed)
+        if self._offenders:
+            self._hand.end_by_offence(*sorted(self._offenders))
         return True
 
     def _advance(self) -> None:
@@ -164,7 +168,7 @@ class Table:
                 if player.playing:
                     player.ask_card(self, play_view(self._hand))
                     return
-                self._stand_in_card()
+                self._fail_to_play()
             else:
                 if self._moon_asked():
                     return
@@ -193,11 +197,21 @@ class Table:
             if error.revoke and self._rules.source.revoke is Revoke.OFFENDER_TAKES_ALL:
                 hand.end_by_offence(seat)
                 return
-        self._stand_in_card()
+        self._fail_to_play()
 
-    def _stand_in_pass(self, seat: int) -> tuple[int, ...]:
+    def _fail_to_pass(self, seat: int) -> None:
+        """A seat gives no legal pass. Where that ends the hand, it does so once all have passed."""
         self._stand_ins.add(seat)
-        return stand_in_pass(pass_view(self._hand, seat))
+        self._passes[seat] = stand_in_pass(pass_view(self._hand, seat))
+        if self._plan.fault_policy is FaultPolicy.PENALTY:
+            self._offenders.add(seat)
+
+    def _fail_to_play(self) -> None:
+        """The seat whose turn it is gives no legal card."""
+        if self._plan.fault_policy is FaultPolicy.PENALTY:
+            self._hand.end_by_offence(self._hand.turn)
+        else:
+            self._stand_in_card()
 
     def _stand_in_card(self) -> None:
         self._stand_ins.add(self._hand.turn)
@@ -244,7 +258,7 @@ class Table:
                 passed=hand.passed,
                 tricks=tuple(hand.tricks),
                 unfinished=tuple(hand.trick),
-                offender=hand.offenders[0] if hand.offenders else None,
+                offenders=hand.offenders,
                 chosen_moon=chosen,
                 moon=score.moon,
                 points=score.points,

@@ -32,7 +32,7 @@ from arbiter.engine import (
 from arbiter.engine.rules import SUIT_MASKS
 from arbiter.engine.ruleset import Revoke
 from arbiter.links import FaultCode
-from arbiter.match.plan import MatchFormat, SittingPlan
+from arbiter.match.plan import FaultPolicy, MatchFormat, SittingPlan
 from arbiter.match.record import HandRecord
 from arbiter.match.replay import Replay, ReplayError
 from arbiter.match.stand_in import stand_in_card, stand_in_pass
@@ -86,6 +86,7 @@ def check_planned(replay: Replay, plan: SittingPlan) -> None:
         ("the kind of seatings", replay.seatings.kind.value, plan.seatings.kind.value),
         ("the number of drawn seatings", replay.seatings.count, plan.seatings.count),
         ("early_end", replay.early_end, plan.early_end),
+        ("the fault policy", replay.fault_policy.value, plan.fault_policy.value),
         ("the number of bots", len(replay.bots), len(plan.bots)),
     ):
         if said != meant:
@@ -183,9 +184,9 @@ def _verify_hand(
         raise ReplayError(f"{where}: the pass goes {record.direction}, but the rules say {direction}")
     hand = Hand(rules, record.dealt, dealer=record.dealer, direction=record.direction, kitty=record.kitty)
     _replay_cards(hand, record, replay.early_end, where)
-    if record.offender is not None:
-        _check_offence(hand, record, record.offender, where)
-        hand.end_by_offence(record.offender)
+    if record.offenders:
+        _check_offence(replay, hand, record, where)
+        hand.end_by_offence(*record.offenders)
     if hand.phase is not Phase.DONE:
         raise ReplayError(f"{where}: ends after trick {len(record.tricks)}, but cards are left to play")
     _check_faults(replay, record, where)
@@ -290,13 +291,36 @@ def _replay_trick(hand: Hand, record: HandRecord, cards: Sequence[int], step: st
             raise ReplayError(f"{step}, seat {seat}: {error}") from error
 
 
-def _check_offence(hand: Hand, record: HandRecord, offender: int, where: str) -> None:
-    """Only a revoke ends a hand, only where the rule set says so, and only who could have followed suit revokes."""
+def _check_offence(replay: Replay, hand: Hand, record: HandRecord, where: str) -> None:
+    """Who ended the hand must have done what ends one: a fault where the policy says so, else a revoke."""
+    if list(record.offenders) != sorted(set(record.offenders) & set(range(replay.rules.players))):
+        raise ReplayError(f"{where}: offenders at {record.offenders}, which are not seats in order")
+    if replay.fault_policy is FaultPolicy.PENALTY:
+        _check_penalty(replay, hand, record, where)
+    else:
+        _check_revoke(hand, record, where)
+
+
+def _check_penalty(replay: Replay, hand: Hand, record: HandRecord, where: str) -> None:
+    """Any fault ends the hand at the offender's turn, or after the pass; that of a lost bot is the sitting's."""
+    if (hand.trick or hand.tricks) and record.offenders != (hand.turn,):
+        raise ReplayError(f"{where}: ended by seats {record.offenders}, though it was the turn of seat {hand.turn}")
+    for seat in record.offenders:
+        entrant = replay.bots[record.places[seat]].entrant
+        if not any(fault.seat == seat for fault in record.faults) and not any(
+            fault.entrant == entrant for fault in replay.all_faults
+        ):
+            raise ReplayError(f"{where}: ended by seat {seat}, of which no fault is recorded")
+
+
+def _check_revoke(hand: Hand, record: HandRecord, where: str) -> None:
+    """Only where the rule set says so, and only by who could have followed suit."""
     if hand.rules.source.revoke is not Revoke.OFFENDER_TAKES_ALL:
         raise ReplayError(f"{where}: ended by an offence, which these rules do not know")
+    offender = record.offenders[0]
     number = len(record.tricks) + 1
     step = f"{where}, trick {number}"
-    if hand.turn != offender:
+    if record.offenders != (hand.turn,):
         raise ReplayError(f"{step}: seat {offender} could not have revoked there, where {_seat(hand.turn)} was to play")
     if not hand.trick:
         raise ReplayError(f"{step}: seat {offender} could not have revoked there, where it led")
@@ -324,11 +348,13 @@ def _check_faults(replay: Replay, record: HandRecord, where: str) -> None:
             raise ReplayError(
                 f"{where}: a fault of entrant {fault.entrant} in seat {fault.seat}, where entrant {entrant} sits"
             )
-        if fault.seat not in record.stand_ins and fault.seat != record.offender:
+        if replay.fault_policy is FaultPolicy.PENALTY and fault.seat not in record.offenders:
+            raise ReplayError(f"{where}: seat {fault.seat} has a fault, but the hand did not end by it")
+        if fault.seat not in record.stand_ins and fault.seat not in record.offenders:
             raise ReplayError(f"{where}: seat {fault.seat} has a fault, but nobody stood in for it")
         if fault.code is FaultCode.ILLEGAL_PASS and (record.passed is None or fault.trick is not None):
             raise ReplayError(f"{where}: an illegal pass of seat {fault.seat}, where it had nothing to pass")
-        played = len(record.tricks) + (record.offender is not None)
+        played = len(record.tricks) + bool(record.offenders)
         if fault.code is FaultCode.ILLEGAL_PLAY and not 1 <= (fault.trick or 0) <= played:
             raise ReplayError(f"{where}: an illegal play in trick {fault.trick}; tricks 1 to {played} were played")
         decision = fault.code, fault.seat, fault.trick
@@ -339,8 +365,7 @@ def _check_faults(replay: Replay, record: HandRecord, where: str) -> None:
 
 def _check_stand_ins(replay: Replay) -> None:
     """Nobody stands in for a bot that did nothing wrong in the whole sitting."""
-    faults = (*replay.faults, *(fault for record in replay.hands for fault in record.faults))
-    charged = {fault.entrant for fault in faults}
+    charged = {fault.entrant for fault in replay.all_faults}
     for record in replay.hands:
         for seat in record.stand_ins:
             entrant = replay.bots[record.places[seat]].entrant

@@ -90,7 +90,8 @@ class WorkerServicer(worker_pb2_grpc.WorkerServiceServicer):
     ) -> pb.ReleaseSittingResponse:
         """See the contract."""
         try:
-            await asyncio.to_thread(self._desk.release, request.sitting, request.attempt, request.reason)
+            starved = request.starved_entrant if request.HasField("starved_entrant") else None
+            await asyncio.to_thread(self._desk.release, request.sitting, request.attempt, request.reason, starved)
         except ArbiterError as error:
             await context.abort(_status(error), str(error))
         return pb.ReleaseSittingResponse()

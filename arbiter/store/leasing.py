@@ -118,7 +118,9 @@ def expire(session: Session, tournament: str, now: datetime, max_lost: int | Non
     return [_key(sitting) for sitting, _ in due]
 
 
-def release(session: Session, key: SittingKey, attempt: int, note: str, max_attempts: int) -> SittingState:
+def release(
+    session: Session, key: SittingKey, attempt: int, note: str, max_attempts: int, starved_entrant: int | None
+) -> SittingState:
     """End an attempt that holds its lease as an infrastructure failure; returns the sitting's state after it.
 
     Changes nothing when the attempt holds no lease; raises `UnknownSitting`.
@@ -131,6 +133,7 @@ def release(session: Session, key: SittingKey, attempt: int, note: str, max_atte
         return sitting.state
     row.outcome = AttemptOutcome.INFRASTRUCTURE
     row.note = note
+    row.starved_entrant = starved_entrant
     sitting.infrastructure += 1
     sitting.state = SittingState.FAILED if sitting.infrastructure >= max_attempts else SittingState.PLANNED
     return sitting.state
@@ -183,6 +186,7 @@ def attempts(session: Session, key: SittingKey) -> list[Attempt]:
             outcome=row.outcome,
             note=row.note,
             digest=row.digest,
+            starved_entrant=row.starved_entrant,
             agrees=None if row.digest is None else row.digest == standing,
         )
         for row in rows

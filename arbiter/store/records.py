@@ -195,6 +195,7 @@ class Attempt:
         outcome: How it ended.
         note: Why, where there is more to say; else empty.
         digest: Digest of the replay it reported, None when it reported none.
+        starved_entrant: Whose time was up on a starved machine, where that voided it.
         agrees: Whether that digest equals the standing result's; None when it reported none.
     """
 
@@ -204,6 +205,7 @@ class Attempt:
     outcome: AttemptOutcome
     note: str
     digest: str | None
+    starved_entrant: int | None
     agrees: bool | None
 
 

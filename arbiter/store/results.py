@@ -19,7 +19,16 @@ from arbiter.store.records import (
     SittingKey,
     SittingState,
 )
-from arbiter.store.tables import AlarmRow, BotLogRow, FaultRow, MatchRow, ResultRow, SeatResultRow, SittingRow
+from arbiter.store.tables import (
+    AlarmRow,
+    AttemptRow,
+    BotLogRow,
+    FaultRow,
+    MatchRow,
+    ResultRow,
+    SeatResultRow,
+    SittingRow,
+)
 
 REPLAY_LEVEL = 6
 """zlib's compression level for replays, the usual middle between size and time."""
@@ -107,6 +116,19 @@ def fault_counts(session: Session, tournament: str) -> dict[int, dict[str, int]]
     ):
         counts.setdefault(entrant, {})[code] = count
     return counts
+
+
+def voids(session: Session, tournament: str) -> dict[int, int]:
+    """Voided attempts by the entrant whose time was up, those with none left out; raises `UnknownTournament`."""
+    plans.get(session, tournament)
+    counts = session.execute(
+        select(AttemptRow.starved_entrant, func.count())
+        .join(SittingRow, SittingRow.id == AttemptRow.sitting_id)
+        .where(SittingRow.tournament_id == tournament, AttemptRow.starved_entrant.is_not(None))
+        .group_by(AttemptRow.starved_entrant)
+        .order_by(AttemptRow.starved_entrant)
+    )
+    return {entrant: count for entrant, count in counts if entrant is not None}
 
 
 def faults(session: Session, tournament: str) -> list[tuple[SittingKey, Fault]]:

@@ -158,14 +158,23 @@ class Store:
         with self._database.write() as session:
             return leasing.expire(session, tournament, now, max_lost)
 
-    def release(self, key: SittingKey, attempt: int, note: str, *, max_attempts: int = MAX_ATTEMPTS) -> SittingState:
+    def release(
+        self,
+        key: SittingKey,
+        attempt: int,
+        note: str,
+        *,
+        starved_entrant: int | None = None,
+        max_attempts: int = MAX_ATTEMPTS,
+    ) -> SittingState:
         """Give a sitting back for an infrastructure failure, `note` being what failed; returns the sitting's state.
 
         The sitting is planned again, or failed when this was failure number `max_attempts`. An attempt that no longer
-        holds the lease changes nothing, so a repeated report counts once. Raises `UnknownSitting`.
+        holds the lease changes nothing, so a repeated report counts once. `starved_entrant` is whose time was up on a
+        starved machine, where that is what failed. Raises `UnknownSitting`.
         """
         with self._database.write() as session:
-            return leasing.release(session, key, attempt, note, max_attempts)
+            return leasing.release(session, key, attempt, note, max_attempts, starved_entrant)
 
     def retry_failed(self, tournament: str) -> list[SittingKey]:
         """Plan failed sittings anew with all their tries; returns them in schedule order."""
@@ -211,6 +220,11 @@ class Store:
         compressed = results.compress(result.replay)
         with self._database.write() as session:
             return recording.record(session, key, attempt, result, compressed, now)
+
+    def voids(self, tournament: str) -> dict[int, int]:
+        """Number of attempts that were voided because an entrant's time was up on a starved machine, by entrant."""
+        with self._database.read() as session:
+            return results.voids(session, tournament)
 
     def progress(self, tournament: str) -> Progress:
         """How far a tournament is."""

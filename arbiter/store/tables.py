@@ -173,6 +173,8 @@ class AttemptRow(Table):
     outcome: Mapped[AttemptOutcome] = mapped_column(_words(AttemptOutcome))
     note: Mapped[str] = mapped_column(ForeignText)
     digest: Mapped[str | None] = mapped_column(String(64))
+    starved_entrant: Mapped[int | None]
+    """Whose time was up on a starved machine, where that voided the attempt."""
 
 
 class ResultRow(Table):

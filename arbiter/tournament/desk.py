@@ -13,7 +13,7 @@ from typing import Final
 from arbiter.deals import derive_bot_seed
 from arbiter.errors import UsageError
 from arbiter.match import Fault as PlayedFault
-from arbiter.match import Replay, ReplayError, SeatedBot, SittingPlan, check_planned, read_replay, verify_replay
+from arbiter.match import ReplayError, SeatedBot, SittingPlan, check_planned, read_replay, verify_replay
 from arbiter.store import (
     BotLog,
     Entrant,
@@ -133,8 +133,8 @@ class Desk:
             played = read_replay(text)
             check_planned(played, _plan(known, match, key))
             scores = verify_replay(played, match.deal_seed)
-            faults = [*played.faults, *(fault for hand in played.hands for fault in hand.faults)]
-            _check_faults(played, faults)
+            faults = played.all_faults
+            _check_faults(faults)
         except ReplayError as error:
             raise InvalidReport(f"sitting {key}, attempt {attempt}: {error}") from error
         result = SittingResult(
@@ -157,10 +157,17 @@ class Desk:
         self.changed()
         return outcome
 
-    def release(self, sitting: str, attempt: int, reason: str) -> SittingState:
-        """Take a sitting back that could not be played for a reason that is no bot's fault."""
+    def release(self, sitting: str, attempt: int, reason: str, starved_entrant: int | None = None) -> SittingState:
+        """Take a sitting back that could not be played for a reason that is no bot's fault.
+
+        Args:
+            starved_entrant: whose time was up on a starved machine, where that is the reason.
+        """
         key = SittingKey.parse(sitting)
-        state = self._store.release(key, attempt, reason)
+        entrants = self._tournament(key.tournament).match(key).entrants
+        if starved_entrant is not None and starved_entrant not in entrants:
+            raise InvalidReport(f"sitting {key}: entrant {starved_entrant} does not sit there; {entrants} do")
+        state = self._store.release(key, attempt, reason, starved_entrant=starved_entrant)
         self.forget(key)
         self.changed()
         return state
@@ -200,17 +207,18 @@ def _plan(known: _Known, match: Match, key: SittingKey) -> SittingPlan:
                 name=known.entrants[index].name,
                 digest=known.entrants[index].digest,
                 bot_seed=derive_bot_seed(known.tournament.deal_seed, match.index, key.sitting, index),
+                clock=spec.clocks[index],
             )
             for index in match.entrants
         ),
-        clock=spec.clock,
         open_tables=spec.open_tables,
         fault_limit=spec.fault_limit,
+        fault_policy=spec.fault_policy,
         early_end=spec.early_end,
     )
 
 
-def _check_faults(replay: Replay, faults: Sequence[PlayedFault]) -> None:
+def _check_faults(faults: Sequence[PlayedFault]) -> None:
     """What a replay says of a fault beyond its hand is free, so the numbers and the text must be fit to be kept."""
     for fault in faults:
         numbers = (fault.board, fault.hand, fault.seat, fault.trick)

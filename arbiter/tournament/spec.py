@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from arbiter.deals import Seatings, SeatingsError, partners_sit_opposite, read_seatings
 from arbiter.engine import EngineError, Moon, NamedRules, RuleSet, compile_rules, read_rules
-from arbiter.engine.ruleset import GameEnd
+from arbiter.engine.ruleset import GameEnd, Winner
 from arbiter.errors import UsageError
-from arbiter.match import Clock, MatchFormat
+from arbiter.match import Clock, FaultPolicy, MatchFormat
 
 
 class SpecError(UsageError):
@@ -50,20 +51,42 @@ class _Match(_Table):
     seatings: str | int = "rotations"
     open_tables: int = Field(256, ge=1, le=65_536)
     fault_limit: int = Field(3, ge=0, le=1_000_000)
+    fault_policy: Literal["stand_in", "penalty", "forfeit_match"] = "stand_in"
     early_end: bool = False
 
 
+_BANK_AND_INCREMENT: Final = re.compile(r"(\d+(?:\.\d+)?)(?:\+(\d+(?:\.\d+)?))?")
+
+
 class _Clock(_Table):
-    start_up: Seconds = 10.0
-    bank: Seconds = 60.0
-    increment: Seconds = 0.1
-    hard_stop: Seconds = 30.0
+    """What is given overrules the defaults; a text such as ``"60+0.1"`` gives bank and increment."""
+
+    start_up: Seconds | None = None
+    bank: Seconds | None = None
+    increment: Seconds | None = None
+    hard_stop: Seconds | None = None
+    margin: Seconds | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_short_form(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        found = _BANK_AND_INCREMENT.fullmatch(value)
+        if found is None:
+            raise ValueError('write bank and increment in seconds, such as "60+0.1"')
+        return {"bank": float(found[1]), "increment": float(found[2] or 0)}
+
+    def over(self, clock: Clock) -> Clock:
+        """A clock with what is given here in place of its own."""
+        return replace(clock, **self.model_dump(exclude_none=True))
 
 
 class _Entrant(_Table):
     bot: str = Field(min_length=1)
     name: str | None = Field(None, pattern=_NAME)
     side: str | None = Field(None, pattern=_NAME)
+    clock: _Clock | None = None
 
 
 class _File(_Table):
@@ -114,9 +137,11 @@ class TournamentSpec:
     """In which arrangements each board is played."""
     open_tables: int
     fault_limit: int
+    fault_policy: FaultPolicy
     early_end: bool
     """Whether a hand ends as soon as every card with points is taken."""
-    clock: Clock
+    clocks: tuple[Clock, ...]
+    """What each entrant is allowed, by index."""
     meetings: int | None
     """How often each pair should meet at least; None leaves it to the schedule."""
     workers: int
@@ -129,7 +154,6 @@ class TournamentSpec:
 
     def to_dict(self) -> dict[str, object]:
         """Plain data for the store: all but the seed and the entrants, which have places of their own there."""
-        clock = self.clock
         return {
             "name": self.name,
             "rules_name": self.rules_name,
@@ -140,14 +164,10 @@ class TournamentSpec:
                 "seatings": self.seatings.count or self.seatings.kind.value,
                 "open_tables": self.open_tables,
                 "fault_limit": self.fault_limit,
+                "fault_policy": self.fault_policy.value,
                 "early_end": self.early_end,
             },
-            "clock": {
-                "start_up": clock.start_up,
-                "bank": clock.bank,
-                "increment": clock.increment,
-                "hard_stop": clock.hard_stop,
-            },
+            "clocks": [asdict(clock) for clock in self.clocks],
             "meetings": self.meetings,
             "workers": self.workers,
             "sides": None if self.sides is None else [[side.name, list(side.entrants)] for side in self.sides],
@@ -167,8 +187,9 @@ class TournamentSpec:
             seatings=read_seatings(match["seatings"], rules),
             open_tables=match["open_tables"],
             fault_limit=match["fault_limit"],
+            fault_policy=FaultPolicy(match["fault_policy"]),
             early_end=match["early_end"],
-            clock=Clock(**data["clock"]),
+            clocks=tuple(Clock(**clock) for clock in data["clocks"]),
             meetings=data["meetings"],
             workers=data["workers"],
             deal_seed=None,
@@ -208,6 +229,8 @@ def parse_spec(data: Mapping[str, Any], base: Path) -> TournamentSpec:
         raise SpecError("rules.moon: is mixed, which needs the running totals of a game; write match.format = 'game'")
     if file.match.format == "game" and rules.end is not GameEnd.HANDS and not compile_rules(rules).penalty_total:
         raise SpecError("rules: no card has positive points, so a game would never end; write end = 'hands'")
+    if file.match.fault_policy == "penalty" and not (lowest_wins(rules) and compile_rules(rules).penalty_total):
+        raise SpecError(f"match.fault_policy: under {rules_name} a penalty in points costs nothing; write 'stand_in'")
     if not partners_sit_opposite(rules):
         raise SpecError(f"rules.teams: are {rules.teams}; partners have to sit opposite, such as [[0, 2], [1, 3]]")
     if len(file.entrants) < rules.players:
@@ -216,6 +239,7 @@ def parse_spec(data: Mapping[str, Any], base: Path) -> TournamentSpec:
         seatings = read_seatings(file.match.seatings, rules)
     except SeatingsError as error:
         raise SpecError(f"match.seatings: {error}") from error
+    clock = file.clock.over(Clock())
     return TournamentSpec(
         name=file.name,
         rules_name=rules_name,
@@ -225,14 +249,20 @@ def parse_spec(data: Mapping[str, Any], base: Path) -> TournamentSpec:
         seatings=seatings,
         open_tables=file.match.open_tables,
         fault_limit=file.match.fault_limit,
+        fault_policy=FaultPolicy(file.match.fault_policy),
         early_end=file.match.early_end,
-        clock=Clock(file.clock.start_up, file.clock.bank, file.clock.increment, file.clock.hard_stop),
+        clocks=tuple(entrant.clock.over(clock) if entrant.clock else clock for entrant in file.entrants),
         meetings=file.meetings,
         workers=file.workers,
         deal_seed=bytes.fromhex(file.deal_seed) if file.deal_seed else None,
         entrants=tuple(EntrantSpec(base / entrant.bot, entrant.name, entrant.side) for entrant in file.entrants),
         sides=_sides(file.entrants, rules),
     )
+
+
+def lowest_wins(rules: RuleSet) -> bool:
+    """Whether fewer points in a hand are better: the winner's total, read with the sign that points move it by."""
+    return (rules.winner is Winner.LOWEST) == (rules.sign == 1)
 
 
 def _sides(entrants: Sequence[_Entrant], rules: RuleSet) -> tuple[Side, ...] | None:

@@ -12,6 +12,7 @@ from arbiter.engine import OPTIONS, RULE_SETS, RuleSet, rule_set
 from arbiter.links import Ending, Link, LinkLost
 from arbiter.match import (
     Clock,
+    FaultPolicy,
     MatchFormat,
     SeatedBot,
     SittingPlan,
@@ -130,6 +131,7 @@ def plan_of(
     seating: int = 0,
     open_tables: int = 64,
     fault_limit: int = 3,
+    fault_policy: FaultPolicy = FaultPolicy.STAND_IN,
     early_end: bool = False,
     clock: Clock | None = None,
     deal_seed: bytes = DEAL_SEED,
@@ -144,12 +146,18 @@ def plan_of(
         deal_seed=deal_seed,
         seating=seating,
         bots=tuple(
-            SeatedBot(10 + place, f"bot{place}", f"{place:064x}", derive_bot_seed(TOURNAMENT_SEED, 0, seating, place))
+            SeatedBot(
+                10 + place,
+                f"bot{place}",
+                f"{place:064x}",
+                derive_bot_seed(TOURNAMENT_SEED, 0, seating, place),
+                clock or Clock(),
+            )
             for place in range(known.players)
         ),
-        clock=clock or Clock(),
         open_tables=open_tables,
         fault_limit=fault_limit,
+        fault_policy=fault_policy,
         early_end=early_end,
     )
 

@@ -373,13 +373,13 @@ def test_a_punished_revoke_ends_the_hand_and_harms_nobody_else(name: str, game: 
     plan = plan_of(name, boards=2 if game else 8, game=game, fault_limit=1000)
     record = play(plan, [LocalLink(Revoker() if place == BAD else Uniform()) for place in range(4)])
     assert not record.faults, "a hand that ends before all have played crashes nobody"
-    offences = [hand for hand in record.hands if hand.offender is not None]
+    offences = [hand for hand in record.hands if hand.offenders]
     assert len(offences) > len(record.hands) / 2
     total = 26 if name == "hartenjagen" else 13
     for hand in offences:
-        assert hand.offender is not None
-        assert hand.places[hand.offender] == BAD
-        assert hand.points == tuple(total if seat == hand.offender else 0 for seat in range(4))
+        (offender,) = hand.offenders
+        assert hand.places[offender] == BAD
+        assert hand.points == tuple(total if seat == offender else 0 for seat in range(4))
         assert [fault.code for fault in hand.faults] == [FaultCode.ILLEGAL_PLAY]
         assert "does not follow" in hand.faults[0].detail
         assert hand.moon is None

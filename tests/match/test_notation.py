@@ -19,6 +19,7 @@ from arbiter.engine import Moon, PassDirection, RuleSet, Trick, mask_of, rule_se
 from arbiter.links import FaultCode, Link, LocalLink
 from arbiter.match import (
     Fault,
+    FaultPolicy,
     HandRecord,
     MatchFormat,
     Replay,
@@ -128,7 +129,7 @@ HANDS = st.builds(
     passed=st.none() | st.lists(CARD_ROW, max_size=4).map(tuple),
     tricks=st.lists(st.builds(Trick, NUMBERS, CARD_ROW, st.none() | NUMBERS, NUMBERS), max_size=4).map(tuple),
     unfinished=CARD_ROW,
-    offender=st.none() | NUMBERS,
+    offenders=st.lists(NUMBERS, max_size=3).map(tuple),
     chosen_moon=st.none() | st.sampled_from(Moon),
     moon=st.none() | NUMBERS,
     points=FEW,
@@ -145,6 +146,7 @@ REPLAYS = st.builds(
     seating=NUMBERS,
     seatings=st.sampled_from([ROTATIONS, Seatings(SeatingsKind.ALL), Seatings(SeatingsKind.RANDOM, 3)]),
     early_end=st.booleans(),
+    fault_policy=st.sampled_from(FaultPolicy),
     bots=st.lists(st.builds(ReplayBot, NUMBERS, st.text(), st.text()), max_size=12).map(tuple),
     hands=st.lists(HANDS, max_size=3).map(tuple),
     faults=FAULTS,

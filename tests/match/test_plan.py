@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from arbiter.engine import rule_set
 from arbiter.errors import UsageError
-from arbiter.match import Clock, PlanError, plan_from_message, plan_to_message
+from arbiter.match import Clock, PlanError, SeatedBot, plan_from_message, plan_to_message
 from tests.match.support import VARIANTS, plan_of
 
 SECONDS = st.decimals(min_value="0.001", max_value=100_000, places=3).map(float)
@@ -25,10 +25,14 @@ def test_a_plan_comes_back_from_its_message(name: str, options: tuple[str, ...],
     assert plan_from_message(plan_to_message(plan)) == plan
 
 
-@given(st.builds(Clock, start_up=SECONDS, bank=SECONDS, increment=SECONDS, hard_stop=SECONDS))
+@given(st.builds(Clock, start_up=SECONDS, bank=SECONDS, increment=SECONDS, hard_stop=SECONDS, margin=SECONDS))
 def test_clocks_come_back_to_the_last_digit(clock: Clock) -> None:
     plan = plan_of(clock=clock)
-    assert plan_from_message(plan_to_message(plan)).clock == clock
+    assert [bot.clock for bot in plan_from_message(plan_to_message(plan)).bots] == [clock] * 4
+
+
+def bots(**clock: float) -> tuple[SeatedBot, ...]:
+    return tuple(replace(bot, clock=Clock(**clock)) for bot in plan_of().bots)
 
 
 @pytest.mark.parametrize(
@@ -40,9 +44,10 @@ def test_clocks_come_back_to_the_last_digit(clock: Clock) -> None:
         ({"seating": -1}, "seating = -1; there are 0 to 3"),
         ({"open_tables": 0}, "open_tables = 0; at least 1 is needed"),
         ({"fault_limit": -1}, "fault_limit = -1; 0 is the least"),
-        ({"clock": Clock(start_up=0)}, "start_up and hard_stop have to be above 0 seconds"),
-        ({"clock": Clock(hard_stop=-1)}, "start_up and hard_stop have to be above 0 seconds"),
-        ({"clock": Clock(bank=-1)}, "bank and increment can't be below 0 seconds"),
+        ({"bots": bots(start_up=0)}, "start_up and hard_stop have to be above 0 seconds"),
+        ({"bots": bots(hard_stop=-1)}, "start_up and hard_stop have to be above 0 seconds"),
+        ({"bots": bots(margin=-1)}, "bank, increment and margin can't be below 0 seconds"),
+        ({"bots": bots(bank=-1)}, "bank, increment and margin can't be below 0 seconds"),
     ],
 )
 def test_what_cannot_be_played_is_refused(change: dict[str, Any], message: str) -> None:

@@ -25,7 +25,7 @@ def test_without_the_deal_seed_all_but_the_deal_is_checked() -> None:
 def test_a_replay_is_read_as_it_was_written(kind: str) -> None:
     data = lines_of(kind).encode()
     assert write_replay(read_replay(data)) == data
-    assert lines_of("offence").count('"offender"') > 0
+    assert lines_of("offence").count('"offenders"') > 0
 
 
 UNREADABLE: dict[str, tuple[Callable[[list[str]], object], str]] = {

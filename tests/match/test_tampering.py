@@ -300,16 +300,16 @@ TAMPERED = {
     ),
     # Offences
     "an offence that the rules do not know": Tampering(
-        put_all(1, tricks=[], offender=0, points=[26, 0, 0, 0], totals=[26, 0, 0, 0]),
+        put_all(1, tricks=[], offenders=[0], points=[26, 0, 0, 0], totals=[26, 0, 0, 0]),
         "board 1, hand 1: ended by an offence, which these rules do not know",
     ),
     "an offence of another seat": Tampering(
-        lambda lines: lines[1].update(offender=3),
+        lambda lines: lines[1].update(offenders=[3]),
         "board 1, hand 1, trick 1: seat 3 could not have revoked there, where seat 2 was to play",
         "offence",
     ),
     "an offence of a seat that led": Tampering(
-        put_all(1, unfinished="", tricks=[], offender=0),
+        put_all(1, unfinished="", tricks=[], offenders=[0]),
         "board 1, hand 1, trick 1: seat 0 could not have revoked there, where it led",
         "offence",
     ),

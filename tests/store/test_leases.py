@@ -34,7 +34,7 @@ def test_a_planned_sitting_is_leased_to_who_asks(store: Store) -> None:
     create(store)
     assert store.lease(KEY, "w1", START, TERM) == Lease(KEY, 1, "w1", START + TERM)
     assert store.leases("demo-1a2b") == [Lease(KEY, 1, "w1", START + TERM)]
-    assert store.attempts(KEY) == [Attempt(1, "w1", START, AttemptOutcome.RUNNING, "", None, None)]
+    assert store.attempts(KEY) == [Attempt(1, "w1", START, AttemptOutcome.RUNNING, "", None, None, None)]
     assert KEY not in store.planned("demo-1a2b")
 
 

@@ -55,7 +55,7 @@ def test_a_result_comes_back_as_it_was_reported(store: Store) -> None:
     assert store.faults("demo-1a2b") == [(KEY, REVOKE), (KEY, CRASH)]
     assert store.logs(KEY) == reported.logs
     assert store.replay(KEY) == reported.replay
-    assert store.attempts(KEY) == [Attempt(1, "w1", START, AttemptOutcome.RECORDED, "", reported.digest, True)]
+    assert store.attempts(KEY) == [Attempt(1, "w1", START, AttemptOutcome.RECORDED, "", reported.digest, None, True)]
     assert store.leases("demo-1a2b") == []
     assert store.alarms("demo-1a2b") == []
 

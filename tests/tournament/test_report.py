@@ -14,7 +14,7 @@ from arbiter.store import SittingKey, Store, TournamentState, UnknownSitting
 from arbiter.tournament import Desk, TournamentReport, released_replay
 from arbiter.tournament import report as results
 from arbiter.tournament.replays import NotReleased
-from arbiter.tournament.report import lowest_wins
+from arbiter.tournament.spec import lowest_wins
 from tests.tournament.support import ID, Lowest, Revoker, create, granted, play_all, played, report, spec_of, text_of
 
 

@@ -64,7 +64,7 @@ def test_everything_that_a_file_can_say(tmp_path: Path) -> None:
     assert spec.rules == rule_set("black_lady", ["new_moon"], {"target": 50})
     assert spec.rules_name == "black_lady + new_moon + target=50"
     assert (spec.match_format, spec.boards, spec.open_tables, spec.fault_limit) == (MatchFormat.GAME, 8, 12, 0)
-    assert spec.clock == Clock(start_up=5.0, bank=1.5, increment=0.0, hard_stop=2.0)
+    assert spec.clocks == (Clock(start_up=5.0, bank=1.5, increment=0.0, hard_stop=2.0, margin=0.1),) * 4
     assert (spec.meetings, spec.workers) == (3, 4)
     assert spec.deal_seed == bytes.fromhex("00112233445566778899aabbccddeeff" * 2)
     assert [(entrant.folder, entrant.name) for entrant in spec.entrants] == [

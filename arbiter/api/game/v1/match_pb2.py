@@ -25,19 +25,21 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x61rbiter/api/game/v1/match.proto\x12\x13\x61rbiter.api.game.v1\x1a\x1egoogle/protobuf/duration.proto\"\xb9\x01\n\x05\x43lock\x12+\n\x08start_up\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x04\x62\x61nk\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\tincrement\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\thard_stop\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration*Z\n\x0bMatchFormat\x12\x1c\n\x18MATCH_FORMAT_UNSPECIFIED\x10\x00\x12\x16\n\x12MATCH_FORMAT_HANDS\x10\x01\x12\x15\n\x11MATCH_FORMAT_GAME\x10\x02*{\n\x0cSeatingsKind\x12\x1d\n\x19SEATINGS_KIND_UNSPECIFIED\x10\x00\x12\x1b\n\x17SEATINGS_KIND_ROTATIONS\x10\x01\x12\x15\n\x11SEATINGS_KIND_ALL\x10\x02\x12\x18\n\x14SEATINGS_KIND_RANDOM\x10\x03*\xe7\x01\n\tFaultCode\x12\x1a\n\x16\x46\x41ULT_CODE_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x46\x41ULT_CODE_ILLEGAL_PLAY\x10\x01\x12\x1b\n\x17\x46\x41ULT_CODE_ILLEGAL_PASS\x10\x02\x12\x16\n\x12\x46\x41ULT_CODE_TIMEOUT\x10\x03\x12\x14\n\x10\x46\x41ULT_CODE_CRASH\x10\x04\x12\x19\n\x15\x46\x41ULT_CODE_DISCONNECT\x10\x05\x12\x1d\n\x19\x46\x41ULT_CODE_PROTOCOL_ERROR\x10\x06\x12\x1c\n\x18\x46\x41ULT_CODE_OUT_OF_MEMORY\x10\x07\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x61rbiter/api/game/v1/match.proto\x12\x13\x61rbiter.api.game.v1\x1a\x1egoogle/protobuf/duration.proto\"\xe4\x01\n\x05\x43lock\x12+\n\x08start_up\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x04\x62\x61nk\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\tincrement\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\thard_stop\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06margin\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration*Z\n\x0bMatchFormat\x12\x1c\n\x18MATCH_FORMAT_UNSPECIFIED\x10\x00\x12\x16\n\x12MATCH_FORMAT_HANDS\x10\x01\x12\x15\n\x11MATCH_FORMAT_GAME\x10\x02*{\n\x0cSeatingsKind\x12\x1d\n\x19SEATINGS_KIND_UNSPECIFIED\x10\x00\x12\x1b\n\x17SEATINGS_KIND_ROTATIONS\x10\x01\x12\x15\n\x11SEATINGS_KIND_ALL\x10\x02\x12\x18\n\x14SEATINGS_KIND_RANDOM\x10\x03*\xe7\x01\n\tFaultCode\x12\x1a\n\x16\x46\x41ULT_CODE_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x46\x41ULT_CODE_ILLEGAL_PLAY\x10\x01\x12\x1b\n\x17\x46\x41ULT_CODE_ILLEGAL_PASS\x10\x02\x12\x16\n\x12\x46\x41ULT_CODE_TIMEOUT\x10\x03\x12\x14\n\x10\x46\x41ULT_CODE_CRASH\x10\x04\x12\x19\n\x15\x46\x41ULT_CODE_DISCONNECT\x10\x05\x12\x1d\n\x19\x46\x41ULT_CODE_PROTOCOL_ERROR\x10\x06\x12\x1c\n\x18\x46\x41ULT_CODE_OUT_OF_MEMORY\x10\x07*\x80\x01\n\x0b\x46\x61ultPolicy\x12\x1c\n\x18\x46\x41ULT_POLICY_UNSPECIFIED\x10\x00\x12\x19\n\x15\x46\x41ULT_POLICY_STAND_IN\x10\x01\x12\x18\n\x14\x46\x41ULT_POLICY_PENALTY\x10\x02\x12\x1e\n\x1a\x46\x41ULT_POLICY_FORFEIT_MATCH\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'arbiter.api.game.v1.match_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_MATCHFORMAT']._serialized_start=276
-  _globals['_MATCHFORMAT']._serialized_end=366
-  _globals['_SEATINGSKIND']._serialized_start=368
-  _globals['_SEATINGSKIND']._serialized_end=491
-  _globals['_FAULTCODE']._serialized_start=494
-  _globals['_FAULTCODE']._serialized_end=725
+  _globals['_MATCHFORMAT']._serialized_start=319
+  _globals['_MATCHFORMAT']._serialized_end=409
+  _globals['_SEATINGSKIND']._serialized_start=411
+  _globals['_SEATINGSKIND']._serialized_end=534
+  _globals['_FAULTCODE']._serialized_start=537
+  _globals['_FAULTCODE']._serialized_end=768
+  _globals['_FAULTPOLICY']._serialized_start=771
+  _globals['_FAULTPOLICY']._serialized_end=899
   _globals['_CLOCK']._serialized_start=89
-  _globals['_CLOCK']._serialized_end=274
+  _globals['_CLOCK']._serialized_end=317
 # @@protoc_insertion_point(module_scope)

@@ -111,6 +111,33 @@ FAULT_CODE_PROTOCOL_ERROR: FaultCode.ValueType  # 6
 FAULT_CODE_OUT_OF_MEMORY: FaultCode.ValueType  # 7
 """It was ended for using more memory than allowed."""
 
+class _FaultPolicy:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _FaultPolicyEnumTypeWrapper(enum_type_wrapper._EnumTypeWrapper[_FaultPolicy.ValueType], builtins.type):
+    DESCRIPTOR: descriptor.EnumDescriptor
+    FAULT_POLICY_UNSPECIFIED: _FaultPolicy.ValueType  # 0
+    """Not given."""
+    FAULT_POLICY_STAND_IN: _FaultPolicy.ValueType  # 1
+    """A stand-in plays a legal card for the bot, and plays on for it after too many faults."""
+    FAULT_POLICY_PENALTY: _FaultPolicy.ValueType  # 2
+    """The hand ends; the bot takes its whole positive total, the others 0."""
+    FAULT_POLICY_FORFEIT_MATCH: _FaultPolicy.ValueType  # 3
+    """The same as with the stand-in, and after too many faults in a match all its hands count as the worst there is."""
+
+class FaultPolicy(_FaultPolicy, metaclass=_FaultPolicyEnumTypeWrapper):
+    """What a fault costs, a revoke apart, which costs what the rule set says."""
+
+FAULT_POLICY_UNSPECIFIED: FaultPolicy.ValueType  # 0
+"""Not given."""
+FAULT_POLICY_STAND_IN: FaultPolicy.ValueType  # 1
+"""A stand-in plays a legal card for the bot, and plays on for it after too many faults."""
+FAULT_POLICY_PENALTY: FaultPolicy.ValueType  # 2
+"""The hand ends; the bot takes its whole positive total, the others 0."""
+FAULT_POLICY_FORFEIT_MATCH: FaultPolicy.ValueType  # 3
+"""The same as with the stand-in, and after too many faults in a match all its hands count as the worst there is."""
+
 @typing.final
 class Clock(message.Message):
     """The clock of each bot process. One bank serves all its tables: it runs while any request is unanswered, and each
@@ -123,6 +150,7 @@ class Clock(message.Message):
     BANK_FIELD_NUMBER: builtins.int
     INCREMENT_FIELD_NUMBER: builtins.int
     HARD_STOP_FIELD_NUMBER: builtins.int
+    MARGIN_FIELD_NUMBER: builtins.int
     @builtins.property
     def start_up(self) -> duration_pb2.Duration:
         """From the start of the process to its greeting; spent before the bank."""
@@ -139,6 +167,10 @@ class Clock(message.Message):
     def hard_stop(self) -> duration_pb2.Duration:
         """Longest silence while a request is unanswered, whatever the bank holds."""
 
+    @builtins.property
+    def margin(self) -> duration_pb2.Duration:
+        """By how much bank or hard stop may be overdrawn before that is a fault. A bank stays overdrawn."""
+
     def __init__(
         self,
         *,
@@ -146,9 +178,10 @@ class Clock(message.Message):
         bank: duration_pb2.Duration | None = ...,
         increment: duration_pb2.Duration | None = ...,
         hard_stop: duration_pb2.Duration | None = ...,
+        margin: duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = typing.Literal["bank", b"bank", "hard_stop", b"hard_stop", "increment", b"increment", "start_up", b"start_up"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = typing.Literal["bank", b"bank", "hard_stop", b"hard_stop", "increment", b"increment", "margin", b"margin", "start_up", b"start_up"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["bank", b"bank", "hard_stop", b"hard_stop", "increment", b"increment", "start_up", b"start_up"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["bank", b"bank", "hard_stop", b"hard_stop", "increment", b"increment", "margin", b"margin", "start_up", b"start_up"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...

@@ -122,12 +122,12 @@ class SittingPlan(message.Message):
     DEAL_SEED_FIELD_NUMBER: builtins.int
     SEATING_FIELD_NUMBER: builtins.int
     PLAYERS_FIELD_NUMBER: builtins.int
-    CLOCK_FIELD_NUMBER: builtins.int
     OPEN_TABLES_FIELD_NUMBER: builtins.int
     FAULT_LIMIT_FIELD_NUMBER: builtins.int
     EARLY_END_FIELD_NUMBER: builtins.int
     SEATINGS_KIND_FIELD_NUMBER: builtins.int
     SEATINGS_COUNT_FIELD_NUMBER: builtins.int
+    FAULT_POLICY_FIELD_NUMBER: builtins.int
     sitting: builtins.str
     """Id of the sitting."""
     format: match_pb2.MatchFormat.ValueType
@@ -148,6 +148,8 @@ class SittingPlan(message.Message):
     """In which arrangements each board is played."""
     seatings_count: builtins.int
     """Sittings per match where the arrangements are drawn, else 0."""
+    fault_policy: match_pb2.FaultPolicy.ValueType
+    """What a fault costs."""
     @builtins.property
     def rules(self) -> rule_set_pb2.RuleSet:
         """The rules."""
@@ -155,10 +157,6 @@ class SittingPlan(message.Message):
     @builtins.property
     def players(self) -> containers.RepeatedCompositeFieldContainer[Player]:
         """The bots, in the match's order of entrants."""
-
-    @builtins.property
-    def clock(self) -> match_pb2.Clock:
-        """The clock of each bot."""
 
     def __init__(
         self,
@@ -170,16 +168,16 @@ class SittingPlan(message.Message):
         deal_seed: builtins.bytes = ...,
         seating: builtins.int = ...,
         players: abc.Iterable[Player] | None = ...,
-        clock: match_pb2.Clock | None = ...,
         open_tables: builtins.int = ...,
         fault_limit: builtins.int = ...,
         early_end: builtins.bool = ...,
         seatings_kind: match_pb2.SeatingsKind.ValueType = ...,
         seatings_count: builtins.int = ...,
+        fault_policy: match_pb2.FaultPolicy.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = typing.Literal["clock", b"clock", "rules", b"rules"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = typing.Literal["rules", b"rules"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["boards", b"boards", "clock", b"clock", "deal_seed", b"deal_seed", "early_end", b"early_end", "fault_limit", b"fault_limit", "format", b"format", "open_tables", b"open_tables", "players", b"players", "rules", b"rules", "seating", b"seating", "seatings_count", b"seatings_count", "seatings_kind", b"seatings_kind", "sitting", b"sitting"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["boards", b"boards", "deal_seed", b"deal_seed", "early_end", b"early_end", "fault_limit", b"fault_limit", "fault_policy", b"fault_policy", "format", b"format", "open_tables", b"open_tables", "players", b"players", "rules", b"rules", "seating", b"seating", "seatings_count", b"seatings_count", "seatings_kind", b"seatings_kind", "sitting", b"sitting"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -194,6 +192,7 @@ class Player(message.Message):
     FOLDER_FIELD_NUMBER: builtins.int
     DIGEST_FIELD_NUMBER: builtins.int
     BOT_SEED_FIELD_NUMBER: builtins.int
+    CLOCK_FIELD_NUMBER: builtins.int
     entrant: builtins.int
     """Its entrant's index in the tournament."""
     name: builtins.str
@@ -204,6 +203,10 @@ class Player(message.Message):
     """SHA-256 of that folder, in hexadecimal digits."""
     bot_seed: builtins.bytes
     """Seed for its own randomness, 16 bytes."""
+    @builtins.property
+    def clock(self) -> match_pb2.Clock:
+        """Its clock."""
+
     def __init__(
         self,
         *,
@@ -212,10 +215,11 @@ class Player(message.Message):
         folder: builtins.str = ...,
         digest: builtins.str = ...,
         bot_seed: builtins.bytes = ...,
+        clock: match_pb2.Clock | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = typing.Literal["clock", b"clock"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["bot_seed", b"bot_seed", "digest", b"digest", "entrant", b"entrant", "folder", b"folder", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["bot_seed", b"bot_seed", "clock", b"clock", "digest", b"digest", "entrant", b"entrant", "folder", b"folder", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -364,24 +368,30 @@ class ReleaseSittingRequest(message.Message):
     SITTING_FIELD_NUMBER: builtins.int
     ATTEMPT_FIELD_NUMBER: builtins.int
     REASON_FIELD_NUMBER: builtins.int
+    STARVED_ENTRANT_FIELD_NUMBER: builtins.int
     sitting: builtins.str
     """Id of the sitting."""
     attempt: builtins.int
     """Number of the attempt."""
     reason: builtins.str
     """Why it could not be played, in one line."""
+    starved_entrant: builtins.int
+    """Index of the entrant whose time was up on a starved machine; without it the reason has to do with no entrant."""
     def __init__(
         self,
         *,
         sitting: builtins.str = ...,
         attempt: builtins.int = ...,
         reason: builtins.str = ...,
+        starved_entrant: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = typing.Literal["_starved_entrant", b"_starved_entrant", "starved_entrant", b"starved_entrant"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["attempt", b"attempt", "reason", b"reason", "sitting", b"sitting"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["_starved_entrant", b"_starved_entrant", "attempt", b"attempt", "reason", b"reason", "sitting", b"sitting", "starved_entrant", b"starved_entrant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__starved_entrant: _TypeAlias = typing.Literal["starved_entrant"]  # noqa: Y015
+    _WhichOneofArgType__starved_entrant: _TypeAlias = typing.Literal["_starved_entrant", b"_starved_entrant"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__starved_entrant) -> _WhichOneofReturnType__starved_entrant | None: ...
 
 @typing.final
 class ReleaseSittingResponse(message.Message):

@@ -7,17 +7,20 @@ from collections import Counter
 from rich.table import Table
 from rich.text import Text
 
+from arbiter.rating import Estimate, Rating
+from arbiter.rating.ladder import INTERVAL
 from arbiter.tournament import TournamentReport
 
 
 def standings_table(report: TournamentReport, title: str | None = None) -> Table:
-    """Standings, best first: points per hand with their standard error, mean place, rating, faults."""
+    """Standings, best first: points per hand and what they leave open, mean place, rating, faults."""
     direction = "fewer is better" if report.lowest_wins else "more is better"
     table = Table(title=title or f"Standings of {report.tournament.id}", title_style="bold", title_justify="left")
     table.add_column("", justify="right")
     table.add_column("bot" if report.spec.sides is None else "side", style="bold", no_wrap=True)
     table.add_column("points per hand", justify="right", no_wrap=True)
-    table.add_column("mean place", justify="right")
+    table.add_column("rank", justify="right", no_wrap=True)
+    table.add_column("mean place", justify="right", no_wrap=True)
     table.add_column("rating", justify="right", no_wrap=True)
     table.add_column("hands", justify="right")
     table.add_column("faults", justify="right")
@@ -25,23 +28,25 @@ def standings_table(report: TournamentReport, title: str | None = None) -> Table
         standing = row.standing
         faults = sum(row.faults.values())
         table.add_row(
-            str(standing.rank) if standing.points_per_hand is not None else "",
+            str(standing.rank) if standing.points is not None else "",
             row.name,
-            value_and_error(standing.points_per_hand, standing.standard_error),
-            "" if standing.mean_place is None else f"{standing.mean_place:.2f}",
-            f"{row.rating.mu:.1f} ± {row.rating.sigma:.1f}",
+            estimate(standing.points),
+            "" if standing.ranks is None else ranks(*standing.ranks),
+            estimate(standing.place),
+            rating(row.rating),
             f"{standing.hands:,}",
             Text(str(faults), style="red" if faults else "dim"),
         )
     table.caption = (
-        f"± one standard error over boards, {direction}; rating ± sigma, from places in matches, more is better"
+        f"± half a 95 % interval; points: {direction}; rank: those open at 95 %; "
+        "rating: points per hand better than the mean of the ladder, ? provisional"
     )
     table.caption_justify = "left"
     return table
 
 
 def crosstable_table(report: TournamentReport) -> Table:
-    """Each pair's difference in points per hand, positive where the bot of the row is better."""
+    """Each pair's difference in points per hand and the probability that the bot of the row is better."""
     table = Table(title="Crosstable: row against column, points per hand", title_style="bold", title_justify="left")
     order = [row.standing.entrant for row in report.rows]
     table.add_column("")
@@ -54,12 +59,11 @@ def crosstable_table(report: TournamentReport) -> Table:
             if pairing is None:
                 cells.append(Text("·", style="dim"))
                 continue
-            error = pairing.standard_error
-            sure = error is not None and abs(pairing.difference) > 2 * error
-            style = ("green" if pairing.difference > 0 else "red") if sure else ""
-            cells.append(Text(value_and_error(pairing.difference, error, sign=True), style=style))
+            sure = pairing.superiority
+            style = "" if sure is None or 0.025 < sure < 0.975 else "green" if sure > 0.5 else "red"
+            cells.append(Text(f"{pairing.difference.value:+.2f} {probability(sure)}", style=style))
         table.add_row(Text(report.names[one], style="bold"), *cells)
-    table.caption = "± one standard error; coloured beyond two; positive: the row's bot is better"
+    table.caption = "positive: the row's bot did better; %: probability that it is truly better, coloured beyond 97.5 %"
     table.caption_justify = "left"
     return table
 
@@ -87,9 +91,35 @@ def faults_table(report: TournamentReport) -> Table | None:
     return table
 
 
-def value_and_error(value: float | None, error: float | None, sign: bool = False) -> str:
+def estimate(found: Estimate | None) -> str:
     """``6.50 ± 0.12``, as far as there is one."""
+    if found is None:
+        return "–"
+    half = found.half_width
+    return f"{found.value:.2f}" if half is None else f"{found.value:.2f} ± {half:.2f}"
+
+
+def rating(found: Rating) -> str:
+    """``+1.30 ± 0.20``, with a question mark while it is provisional."""
+    mark = "?" if found.provisional else ""
+    return f"{found.value:+.2f} ± {INTERVAL * found.standard_error:.2f}{mark}"
+
+
+def ranks(best: int, worst: int) -> str:
+    """``2nd`` or ``2nd to 4th``."""
+    return ordinal(best) if best == worst else f"{ordinal(best)} to {ordinal(worst)}"
+
+
+def ordinal(number: int) -> str:
+    """``1st``, ``2nd``, ``11th``."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def probability(value: float | None) -> str:
+    """``63%``; never 0 or 100 unless it is exact."""
     if value is None:
         return "–"
-    shown = f"{value:+.2f}" if sign else f"{value:.2f}"
-    return shown if error is None else f"{shown} ± {error:.2f}"
+    if value in (0, 1):
+        return f"{value:.0%}"
+    return "<1%" if value < 0.01 else ">99%" if value > 0.99 else f"{value:.0%}"

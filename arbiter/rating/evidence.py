@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+
+import numpy as np
 
 from arbiter.errors import UsageError
+from arbiter.rating.ratio import Sample
 
 
 class EvidenceError(UsageError):
@@ -76,15 +81,24 @@ def in_schedule_order(entrants: int, evidence: Iterable[BoardScore]) -> list[Boa
     return ordered
 
 
-def places(score: BoardScore, *, lowest_wins: bool) -> dict[int, int]:
-    """Return twice the place of each entrant on a board; equal points share the mean of their places.
+def samples(ordered: Iterable[BoardScore]) -> list[Sample]:
+    """The points of each match, from evidence in schedule order; entrants by number."""
+    found = []
+    for _, of_match in groupby(ordered, key=attrgetter("match")):
+        scores = list(of_match)
+        entrants = tuple(sorted(scores[0].entrants))
+        points = [[score.points[score.entrants.index(entrant)] for entrant in entrants] for score in scores]
+        found.append(Sample(entrants, np.array(points), np.array([score.hands for score in scores])))
+    return found
 
-    Doubled so that shared places are whole numbers: the tied winners of ``[10, 10, 30]`` get 3, the third 6.
+
+def places(points: Sample, *, lowest_wins: bool) -> Sample:
+    """The places of a match's boards; equal points share the mean of their places.
+
+    Doubled, over two hands a board, so that shared places are whole numbers: the tied winners of ``[10, 10, 30]`` get
+    3, the third 6.
     """
-    sign = 1 if lowest_wins else -1
-    doubled = {}
-    for entrant, points in zip(score.entrants, score.points, strict=True):
-        better = sum(sign * other < sign * points for other in score.points)
-        equal = score.points.count(points)
-        doubled[entrant] = 2 * better + equal + 1
-    return doubled
+    mine, others = points.amounts[:, :, None], points.amounts[:, None, :]
+    better = others < mine if lowest_wins else others > mine
+    doubled = 2 * better.sum(axis=2) + (others == mine).sum(axis=2) + 1
+    return Sample(points.entrants, doubled, np.full(len(doubled), 2))

@@ -1,74 +1,203 @@
-"""Points per hand with a standard error whose unit is the board."""
+r"""Points per hand and their differences, with standard errors whose unit is the board.
+
+With match m's boards b = 1 .. B_m, points p_mb over h_mb hands, and P and H the totals over all matches::
+
+    R     = P / H
+    z_mb  = (p_mb - R h_mb) / H
+    V_m   = B_m / (B_m - 1)  *  sum over b of (z_mb - mean of z_m)^2
+    SE(R) = sqrt( sum over m of V_m )
+    df    = sum over m of (B_m - 1)
+
+This is the combined ratio estimator of a stratified sample (Cochran, *Sampling Techniques*, 3rd ed., 6.11) without the
+finite population correction, and the degrees of freedom are the usual ones of such a sample, units less strata (Korn
+and Graubard, *Analysis of Health Surveys*, 5.2). The strata are the matches: the schedule fixes who meets whom, so that
+some opponents are stronger than others is no error of the estimate, and only the variation between boards of one match
+is.
+
+A match of a single board shows no variation. Where one is among the matches of an estimate, the match is the unit for
+all of them, as for strata of one unit that are collapsed (Cochran 5A.12)::
+
+    SE(R) = sqrt( M / (M - 1)  *  sum over m of z_m^2 ),   df = M - 1,   z_m the sum over b of z_mb
+
+What opponents differ by is part of that error, so it is too large rather than too small. A single match of a single
+board tells nothing.
+
+A difference of two ratios is the same with z of the one less z of the other, so that what a board does to both is no
+error of it.
+
+All sums run over matches in schedule order, and totals are exact: the order of arrival changes no digit.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arbiter.rating.student import half_width
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
-    """What one board says: an amount of points (or a difference of points) over a number of hands."""
+class Sample:
+    """What the boards of one match say of a quantity.
 
-    match: int
-    points: int
-    hands: int
+    Attributes:
+        entrants: the match's entrants, k different ones.
+        amounts: shape (boards, k): each one's amount, such as points.
+        hands: shape (boards,): what amounts are divided by.
+    """
+
+    entrants: tuple[int, ...]
+    amounts: Whole
+    hands: Whole
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A ratio of points to hands.
+    """A ratio or a difference of ratios.
 
     Attributes:
-        per_hand: points per hand, exact.
-        standard_error: its standard error in points per hand; None when it can't be known.
+        value: the estimate itself.
+        standard_error: None when it can't be known.
+        degrees: degrees of freedom of the standard error; None without one.
     """
 
-    per_hand: Fraction
+    value: float
     standard_error: float | None
+    degrees: float | None
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the width of the confidence interval, by Student's t; None without a standard error."""
+        return half_width(self.standard_error, self.degrees)
 
 
-def estimate(observations: Sequence[Observation]) -> Estimate:
-    r"""Estimate points per hand from boards, with a standard error stratified by match.
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Standard errors and their degrees of freedom; NaN where they can't be known."""
 
-    With match m's boards b = 1 .. B_m, points p_mb over h_mb hands, and P and H the totals over all matches::
+    standard_error: Floats
+    degrees: Floats
 
-        R     = P / H
-        e_mb  = (p_mb - R h_mb) - (their mean over the boards of match m)
-        SE(R) = sqrt( sum over m of  B_m / (B_m - 1)  *  sum over b of e_mb^2 ) / H
+    def estimate(self, value: float, *where: int) -> Estimate:
+        """The estimate whose errors stand at this index."""
+        error, degrees = float(self.standard_error[where]), float(self.degrees[where])
+        return Estimate(value, *((None, None) if np.isnan(error) else (error, degrees)))
 
-    This is the combined ratio estimator of a stratified sample (Cochran, Sampling Techniques, 3rd ed., 6.11) without
-    the finite population correction. The strata are the matches: the schedule fixes who meets whom, so that some
-    opponents are stronger than others is no error of the estimate, and only the variation between boards of one match
-    is. When all boards of match m have h_m hands, match m's part is B_m h_m^2 s_m^2, with s_m^2 the sample
-    variance of its board means: the variances of the matches, weighted by hands.
 
-    The sums are exact, and what is rounded is added by ``math.fsum``: the order of the observations changes no digit.
+class Ratios:
+    """The ratios of all entrants, and their differences.
 
     Args:
-        observations: at least one, in any order.
+        entrants: number of entrants.
+        samples: by match, in schedule order.
+    """
+
+    def __init__(self, entrants: int, samples: Sequence[Sample]) -> None:
+        amounts, hands = [0] * entrants, [0] * entrants
+        for sample in samples:
+            for entrant, amount in zip(sample.entrants, sample.amounts.sum(axis=0).tolist(), strict=True):
+                amounts[entrant] += amount
+                hands[entrant] += int(sample.hands.sum())
+        self.hands: Final = tuple(hands)
+        """By entrant."""
+        self.exact: Final = tuple(Fraction(a, h) if h else None for a, h in zip(amounts, hands, strict=True))
+        """Each entrant's ratio; None without a board."""
+        ratios = np.array([0.0 if ratio is None else float(ratio) for ratio in self.exact])
+        divisors = np.array(hands, dtype=np.float64)
+        own = np.zeros((_SUMS, entrants))
+        shared = np.zeros((_SUMS, entrants, entrants))
+        between = np.zeros((_SUMS, entrants, entrants))
+        for sample in samples:
+            index = np.array(sample.entrants)
+            z = (sample.amounts - ratios[index] * sample.hands[:, None]) / divisors[index]
+            alone = _sums(z)
+            own[:, index] += alone
+            shared[:, index[:, None], index] += alone[:, :, None]
+            between[:, index[:, None], index] += _sums(z[:, :, None] - z[:, None, :])
+        self.errors: Final = _errors(own)
+        """By entrant."""
+        # In the matches of the one without the other, the other's z is zero.
+        without = own[:, :, None] - shared
+        self.difference_errors: Final = _errors(between + without + without.transpose(0, 2, 1))
+        """By two entrants: of their ratios' difference, over the boards of both."""
+
+    def estimate(self, entrant: int) -> Estimate | None:
+        """An entrant's ratio; None without a board."""
+        ratio = self.exact[entrant]
+        return None if ratio is None else self.errors.estimate(float(ratio), entrant)
+
+
+@dataclass(frozen=True, slots=True)
+class Leads:
+    """What entrants are ahead of one another by on the boards on which they met; shapes (entrants, entrants).
+
+    Attributes:
+        boards: on which they met.
+        value: amount of the column's entrant less that of the row's, over the hands of those boards; 0 without any.
+        errors: of the values.
+    """
+
+    boards: Whole
+    value: Floats
+    errors: Errors
+
+
+def leads(entrants: int, samples: Sequence[Sample]) -> Leads:
+    """Compare every two entrants on their common boards.
+
+    Args:
+        entrants: number of entrants.
+        samples: by match, in schedule order.
+    """
+    boards, amounts, hands = (np.zeros((entrants, entrants), dtype=np.int64) for _ in range(3))
+    pairs = []
+    for sample in samples:
+        index = np.array(sample.entrants)
+        lead = sample.amounts[:, None, :] - sample.amounts[:, :, None]
+        pairs.append((index[:, None], index, lead, sample.hands[:, None, None]))
+        boards[index[:, None], index] += len(sample.hands)
+        amounts[index[:, None], index] += lead.sum(axis=0)
+        hands[index[:, None], index] += sample.hands.sum()
+    value = amounts / np.maximum(hands, 1)
+    sums = np.zeros((_SUMS, entrants, entrants))
+    for rows, columns, lead, played in pairs:
+        sums[:, rows, columns] += _sums((lead - value[rows, columns] * played) / hands[rows, columns])
+    return Leads(boards, value, _errors(sums))
+
+
+_SUMS: Final = 5
+
+
+def _sums(z: Floats) -> Floats:
+    """What a match adds to the sums of the formulas: V_m, B_m - 1, z_m^2, 1, and 1 for a single board.
+
+    Args:
+        z: shape (boards, ...).
 
     Returns:
-        The estimate; its standard error is None when any match has a single board, whose variation can't be known.
+        Shape (5, ...).
     """
-    points = sum(observation.points for observation in observations)
-    hands = sum(observation.hands for observation in observations)
-    # p_mb - R h_mb, times H, is a whole number.
-    residuals: dict[int, list[int]] = {}
-    for observation in observations:
-        residual = observation.points * hands - points * observation.hands
-        residuals.setdefault(observation.match, []).append(residual)
-    per_hand = Fraction(points, hands)
-    if any(len(of_match) < 2 for of_match in residuals.values()):
-        return Estimate(per_hand, None)
-    variance = math.fsum(_stratum(of_match) / hands**4 for of_match in residuals.values())
-    return Estimate(per_hand, math.sqrt(variance))
+    boards = len(z)
+    total = z.sum(axis=0)
+    deviations = z - total / boards
+    variance = (deviations * deviations).sum(axis=0) * (boards / max(boards - 1, 1))
+    one = np.ones_like(total)
+    return np.stack([variance, one * (boards - 1), total**2, one, one * (boards == 1)])
 
 
-def _stratum(residuals: Sequence[int]) -> Fraction:
-    """Return B / (B - 1) times the sum of the squared deviations of B residuals from their mean, exactly."""
-    boards = len(residuals)
-    total = sum(residuals)
-    return Fraction(boards * sum(residual * residual for residual in residuals) - total * total, boards - 1)
+def _errors(sums: Floats) -> Errors:
+    """The module's formulas, from the sums over matches."""
+    variance, degrees, clusters, matches, single = sums
+    by_match = single > 0
+    degrees = np.where(by_match, matches - 1, degrees)
+    variance = np.where(by_match, clusters * matches / np.maximum(matches - 1, 1), variance)
+    known = degrees > 0
+    return Errors(np.where(known, np.sqrt(np.maximum(variance, 0)), np.nan), np.where(known, degrees, np.nan))

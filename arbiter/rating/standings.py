@@ -1,4 +1,4 @@
-"""Standings: points per hand and mean place of every entrant, best first."""
+"""Standings: points per hand, place and rank of every entrant with their errors, best first."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from arbiter.rating.evidence import BoardScore, in_schedule_order, places
-from arbiter.rating.ratio import Estimate, Observation, estimate
+import numpy as np
+
+from arbiter.rating.evidence import BoardScore, in_schedule_order, places, samples
+from arbiter.rating.ratio import Estimate, Ratios
+from arbiter.rating.student import LEVEL, quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,26 +20,32 @@ class Standing:
     Attributes:
         entrant: index of the entrant.
         rank: 1 is best; equal points per hand share a rank, and the next rank counts them (1, 1, 3).
+        ranks: best and worst rank that the results leave open at 95 %, see :func:`standings`; None before the first
+            board.
         hands: hands played, over all seatings.
         boards: boards played.
-        points_per_hand: total points over total hands; None before the first board.
-        standard_error: of points per hand, from boards within matches (see ``arbiter.rating.ratio``); None when a
-            match of the entrant has a single board.
-        mean_place: mean over boards of the place on the board, from 1 to the number of entrants of the match; equal
-            points share the mean of their places. None before the first board.
+        points: total points over total hands, with its error; None before the first board.
+        place: mean over boards of the place on the board, from 1 to the number of entrants of the match, with its
+            error; equal points share the mean of their places. None before the first board.
     """
 
     entrant: int
     rank: int
+    ranks: tuple[int, int] | None
     hands: int
     boards: int
-    points_per_hand: float | None
-    standard_error: float | None
-    mean_place: float | None
+    points: Estimate | None
+    place: Estimate | None
 
 
 def standings(entrants: int, evidence: Iterable[BoardScore], *, lowest_wins: bool = True) -> list[Standing]:
     """Rank all entrants by points per hand.
+
+    Which ranks are open to an entrant follows from its differences in points per hand from all others, each tested two
+    ways at a level of 5 % over their number: its best rank is one more than the number of entrants surely better, its
+    worst is that of all less the number surely worse. So the interval holds the true rank with 95 % at least (Mogstad,
+    Romano, Shaikh and Wilhelm, *Inference for Ranks*, Review of Economic Studies 91, 2024, confidence sets for a single
+    rank, with Bonferroni's critical value in place of the bootstrap's).
 
     Args:
         entrants: number of entrants in the tournament.
@@ -50,37 +59,45 @@ def standings(entrants: int, evidence: Iterable[BoardScore], *, lowest_wins: boo
     Raises:
         EvidenceError: the evidence contradicts itself or ``entrants``.
     """
-    observations: list[list[Observation]] = [[] for _ in range(entrants)]
-    doubled_places = [0] * entrants
-    for score in in_schedule_order(entrants, evidence):
-        for entrant, points in zip(score.entrants, score.points, strict=True):
-            observations[entrant].append(Observation(score.match, points, score.hands))
-        for entrant, doubled in places(score, lowest_wins=lowest_wins).items():
-            doubled_places[entrant] += doubled
-    estimates = {entrant: estimate(seen) for entrant, seen in enumerate(observations) if seen}
+    points = samples(in_schedule_order(entrants, evidence))
+    ratios = Ratios(entrants, points)
+    on_boards = Ratios(entrants, [places(sample, lowest_wins=lowest_wins) for sample in points])
+    ranks = _open_ranks(ratios, lowest_wins)
     sign = 1 if lowest_wins else -1
 
     def merit(entrant: int) -> tuple[int, Fraction]:
-        known = estimates.get(entrant)
-        return (1, Fraction(0)) if known is None else (0, sign * known.per_hand)
+        known = ratios.exact[entrant]
+        return (1, Fraction(0)) if known is None else (0, sign * known)
 
     table: list[Standing] = []
     for position, entrant in enumerate(sorted(range(entrants), key=merit), start=1):
         shared = bool(table) and merit(table[-1].entrant) == merit(entrant)
-        rank = table[-1].rank if shared else position
-        known = estimates.get(entrant)
-        table.append(_line(entrant, rank, observations[entrant], known, doubled_places[entrant]))
+        table.append(
+            Standing(
+                entrant=entrant,
+                rank=table[-1].rank if shared else position,
+                ranks=ranks.get(entrant),
+                hands=ratios.hands[entrant],
+                boards=on_boards.hands[entrant] // 2,
+                points=ratios.estimate(entrant),
+                place=on_boards.estimate(entrant),
+            )
+        )
     return table
 
 
-def _line(entrant: int, rank: int, seen: list[Observation], known: Estimate | None, doubled_places: int) -> Standing:
-    """Make one line of the table from what is known of an entrant."""
-    return Standing(
-        entrant=entrant,
-        rank=rank,
-        hands=sum(observation.hands for observation in seen),
-        boards=len(seen),
-        points_per_hand=None if known is None else float(known.per_hand),
-        standard_error=None if known is None else known.standard_error,
-        mean_place=doubled_places / (2 * len(seen)) if seen else None,
-    )
+def _open_ranks(ratios: Ratios, lowest_wins: bool) -> dict[int, tuple[int, int]]:
+    """Best and worst rank that are open to each entrant with results."""
+    ranked = [entrant for entrant, known in enumerate(ratios.exact) if known is not None]
+    values = np.array([float(ratios.exact[entrant] or 0) for entrant in ranked])
+    errors = ratios.difference_errors.standard_error[np.ix_(ranked, ranked)]
+    degrees = ratios.difference_errors.degrees[np.ix_(ranked, ranked)]
+    lead = values[None, :] - values[:, None] if lowest_wins else values[:, None] - values[None, :]
+    # NaN, which an unknown error is, compares as not surely different.
+    reach = errors * quantile(degrees, 1 - (1 - LEVEL) / 2 / max(len(ranked) - 1, 1))
+    reach = np.where(errors == 0, 0.0, reach)
+    worse, better = (lead > reach).sum(axis=1), (-lead > reach).sum(axis=1)
+    return {
+        entrant: (1 + int(ahead), len(ranked) - int(behind))
+        for entrant, ahead, behind in zip(ranked, better, worse, strict=True)
+    }

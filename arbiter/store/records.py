@@ -231,6 +231,27 @@ class SeatResult:
 
 
 @dataclass(frozen=True, slots=True)
+class BoardTotal:
+    """What an entrant made of one board over all its seatings.
+
+    Attributes:
+        match: The match's index.
+        board: Number of the board in its deal set, from 1.
+        entrant: Index of the entrant.
+        seatings: How often it played the board.
+        hands: Hands played on it in all.
+        total: Sum of its final scores, as the rule set keeps them.
+    """
+
+    match: int
+    board: int
+    entrant: int
+    seatings: int
+    hands: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """One thing a bot did wrong, with the place where it happened as far as there was one.
 

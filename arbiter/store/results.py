@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from arbiter.store import plans
@@ -12,6 +12,7 @@ from arbiter.store.errors import UnknownSitting
 from arbiter.store.leasing import existing
 from arbiter.store.records import (
     Alarm,
+    BoardTotal,
     BotLog,
     Fault,
     Progress,
@@ -74,11 +75,8 @@ def progress(session: Session, tournament: str) -> Progress:
     )
 
 
-def seat_results(session: Session, tournament: str, complete_only: bool) -> list[tuple[int, int, SeatResult]]:
-    """(match, sitting, result), ordered by match, board, sitting, seat; raises `UnknownTournament`.
-
-    With `complete_only`, of those matches alone of which every sitting is recorded.
-    """
+def seat_results(session: Session, tournament: str) -> list[tuple[int, int, SeatResult]]:
+    """(match, sitting, result), ordered by match, board, sitting, seat; raises `UnknownTournament`."""
     plans.get(session, tournament)
     wanted = (
         select(
@@ -95,12 +93,32 @@ def seat_results(session: Session, tournament: str, complete_only: bool) -> list
         .where(SittingRow.tournament_id == tournament)
         .order_by(SittingRow.match_number, SeatResultRow.board, SittingRow.number, SeatResultRow.seat)
     )
-    if complete_only:
-        incomplete = select(SittingRow.match_number).where(
-            SittingRow.tournament_id == tournament, SittingRow.state != SittingState.RECORDED
-        )
-        wanted = wanted.where(SittingRow.match_number.not_in(incomplete))
     return [(match, sitting, SeatResult(*result)) for match, sitting, *result in session.execute(wanted)]
+
+
+def board_totals(session: Session, tournament: str) -> list[BoardTotal]:
+    """Of matches whose every sitting is recorded, by match, board, entrant; raises `UnknownTournament`."""
+    plans.get(session, tournament)
+    where = (SittingRow.match_number, SeatResultRow.board, SeatResultRow.entrant)
+    rows = session.execute(
+        select(*where, func.count(), func.sum(SeatResultRow.hands), func.sum(SeatResultRow.total))
+        .join(SeatResultRow, SeatResultRow.sitting_id == SittingRow.id)
+        .where(SittingRow.tournament_id == tournament, _complete(tournament))
+        .group_by(*where)
+        .order_by(*where)
+    )
+    return [
+        BoardTotal(match, board, entrant, seatings, int(hands), int(total))
+        for match, board, entrant, seatings, hands, total in rows
+    ]
+
+
+def _complete(tournament: str) -> ColumnElement[bool]:
+    """Whether every sitting of the match that a sitting belongs to is recorded."""
+    incomplete = select(SittingRow.match_number).where(
+        SittingRow.tournament_id == tournament, SittingRow.state != SittingState.RECORDED
+    )
+    return SittingRow.match_number.not_in(incomplete)
 
 
 def fault_counts(session: Session, tournament: str) -> dict[int, dict[str, int]]:

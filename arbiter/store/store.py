@@ -14,6 +14,7 @@ from arbiter.store.database import Database
 from arbiter.store.records import (
     Alarm,
     Attempt,
+    BoardTotal,
     BotLog,
     Entrant,
     Fault,
@@ -231,13 +232,18 @@ class Store:
         with self._database.read() as session:
             return results.progress(session, tournament)
 
-    def seat_results(self, tournament: str, *, complete_only: bool = False) -> list[tuple[int, int, SeatResult]]:
-        """(match, sitting, result) in schedule order: by match, board, sitting, seat.
+    def seat_results(self, tournament: str) -> list[tuple[int, int, SeatResult]]:
+        """(match, sitting, result) in schedule order: by match, board, sitting, seat."""
+        with self._database.read() as session:
+            return results.seat_results(session, tournament)
 
-        With `complete_only`, of those matches alone of which every sitting is recorded.
+    def board_totals(self, tournament: str) -> list[BoardTotal]:
+        """What entrants made of the boards of complete matches, by match, board and entrant.
+
+        A match is complete when every sitting of it is recorded.
         """
         with self._database.read() as session:
-            return results.seat_results(session, tournament, complete_only)
+            return results.board_totals(session, tournament)
 
     def fault_counts(self, tournament: str) -> dict[int, dict[str, int]]:
         """Number of recorded faults by entrant and code, those with none left out."""

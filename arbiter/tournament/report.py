@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from arbiter.engine import compile_rules
-from arbiter.links import ENDING_FAULTS
-from arbiter.match import FaultPolicy
-from arbiter.rating import BoardScore, Pairing, Standing, crosstable, standings
-from arbiter.rating.skill import Rating, ratings
+from arbiter.rating import Estimate, Pairing, Rating, Standing, crosstable, standings
 from arbiter.store import Progress, Store, Tournament
-from arbiter.tournament.spec import Side, TournamentSpec, lowest_wins
+from arbiter.tournament.evidence import board_scores, forfeited, ladder_ratings, sides_of, version_keys
+from arbiter.tournament.spec import TournamentSpec, lowest_wins
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +19,7 @@ class EntrantRow:
     name: str
     standing: Standing
     rating: Rating
+    """On the ladder of all recorded results, not of this tournament alone."""
     faults: dict[str, int]
     """Number of faults by code."""
     forfeits: int
@@ -66,14 +63,20 @@ class TournamentReport:
             "standings": [
                 {
                     "rank": row.standing.rank,
+                    "ranks": None if row.standing.ranks is None else list(row.standing.ranks),
                     "name": row.name,
                     "hands": row.standing.hands,
                     "boards": row.standing.boards,
-                    "points_per_hand": row.standing.points_per_hand,
-                    "standard_error": row.standing.standard_error,
-                    "mean_place": row.standing.mean_place,
-                    "mu": row.rating.mu,
-                    "sigma": row.rating.sigma,
+                    "points_per_hand": row.standing.points and row.standing.points.value,
+                    "standard_error": row.standing.points and row.standing.points.standard_error,
+                    "interval": _interval(row.standing.points),
+                    "mean_place": row.standing.place and row.standing.place.value,
+                    "mean_place_standard_error": row.standing.place and row.standing.place.standard_error,
+                    "mean_place_interval": _interval(row.standing.place),
+                    "rating": row.rating.value,
+                    "rating_standard_error": row.rating.standard_error,
+                    "rating_rank": row.rating.rank,
+                    "rating_hands": row.rating.hands,
                     "faults": row.faults,
                     "forfeits": row.forfeits,
                     "voids": row.voids,
@@ -85,8 +88,9 @@ class TournamentReport:
                     "name": self.names[one],
                     "opponent": self.names[other],
                     "boards": pairing.boards,
-                    "difference": pairing.difference,
-                    "standard_error": pairing.standard_error,
+                    "difference": pairing.difference.value,
+                    "standard_error": pairing.difference.standard_error,
+                    "interval": _interval(pairing.difference),
                     "superiority": pairing.superiority,
                 }
                 for (one, other), pairing in sorted(self.pairings.items())
@@ -98,14 +102,15 @@ def report(store: Store, tournament_id: str) -> TournamentReport:
     """Read a tournament's results as they stand."""
     tournament = store.tournament(tournament_id)
     spec = TournamentSpec.from_dict(tournament.spec)
-    sides = spec.sides or tuple(Side(entrant.name, (entrant.index,)) for entrant in store.entrants(tournament_id))
+    sides = sides_of(store, tournament_id, spec)
     names = tuple(side.name for side in sides)
-    evidence = board_scores(store, tournament_id, sides)
+    evidence = board_scores(store, tournament_id, spec, sides)
     lowest = lowest_wins(spec.rules)
-    rated = {rating.entrant: rating for rating in ratings(len(names), evidence, lowest_wins=lowest)}
+    rated = ladder_ratings(store, spec)
+    ratings = [rated[key] for key in version_keys(store, tournament_id, sides)]
     counts = store.fault_counts(tournament_id)
     faults = [sum((Counter(counts.get(entrant, {})) for entrant in side.entrants), Counter()) for side in sides]
-    forfeits = Counter(side for _, side in forfeited(store, tournament_id, sides))
+    forfeits = Counter(side for _, side in forfeited(store, tournament_id, spec, sides))
     voided = store.voids(tournament_id)
     voids = [sum(voided.get(entrant, 0) for entrant in side.entrants) for side in sides]
     return TournamentReport(
@@ -116,7 +121,7 @@ def report(store: Store, tournament_id: str) -> TournamentReport:
             EntrantRow(
                 names[standing.entrant],
                 standing,
-                rated[standing.entrant],
+                ratings[standing.entrant],
                 dict(faults[standing.entrant]),
                 forfeits[standing.entrant],
                 voids[standing.entrant],
@@ -128,47 +133,7 @@ def report(store: Store, tournament_id: str) -> TournamentReport:
     )
 
 
-def board_scores(store: Store, tournament_id: str, sides: Sequence[Side]) -> list[BoardScore]:
-    """The evidence: each board of each complete match with all its seatings, by side.
-
-    A side's points are those of all its partners, its hands are counted once. They are read off the totals, which extra
-    hands between tied seats do not move. In a match that a side forfeited, each of its hands counts as the worst there
-    is; the others' points stand.
-    """
-    rules = TournamentSpec.from_dict(store.tournament(tournament_id).spec).rules
-    worst = compile_rules(rules).penalty_total if lowest_wins(rules) else 0
-    side_of = {entrant: number for number, side in enumerate(sides) for entrant in side.entrants}
-    points: dict[tuple[int, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    hands: dict[tuple[int, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    for match, _, result in store.seat_results(tournament_id, complete_only=True):
-        side = side_of[result.entrant]
-        points[match, result.board][side] += rules.sign * (result.total - rules.start)
-        if result.entrant == sides[side].entrants[0]:
-            hands[match, result.board][side] += result.hands
-    out = forfeited(store, tournament_id, sides)
-    for match, board in points if out else ():
-        for side in points[match, board]:
-            if (match, side) in out:
-                points[match, board][side] = worst * hands[match, board][side]
-    return [
-        BoardScore(match, board, tuple(scores), next(iter(hands[match, board].values())), tuple(scores.values()))
-        for (match, board), scores in points.items()
-    ]
-
-
-def forfeited(store: Store, tournament_id: str, sides: Sequence[Side]) -> frozenset[tuple[int, int]]:
-    """(match, side) of every match that a side forfeited, where the tournament's policy is to forfeit.
-
-    A match is forfeited by one fault that ends a bot, or by more faults of a bot in all its sittings than the limit.
-    """
-    spec = TournamentSpec.from_dict(store.tournament(tournament_id).spec)
-    if spec.fault_policy is not FaultPolicy.FORFEIT_MATCH:
-        return frozenset()
-    side_of = {entrant: number for number, side in enumerate(sides) for entrant in side.entrants}
-    faults = Counter[tuple[int, int]]()
-    out: set[tuple[int, int]] = set()
-    for key, fault in store.faults(tournament_id):
-        faults[key.match, fault.entrant] += 1
-        if fault.code in ENDING_FAULTS or faults[key.match, fault.entrant] > spec.fault_limit:
-            out.add((key.match, side_of[fault.entrant]))
-    return frozenset(out)
+def _interval(estimate: Estimate | None) -> list[float] | None:
+    """The ends of the 95 % interval, as far as there is one."""
+    half = None if estimate is None else estimate.half_width
+    return None if estimate is None or half is None else [estimate.value - half, estimate.value + half]

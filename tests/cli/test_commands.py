@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from arbiter.cli import console
+from arbiter.cli.tables import estimate, ordinal, probability, ranks, rating
 from arbiter.match import hand_to_dict
 from arbiter.store import SittingKey, Store
 from arbiter.tournament import released_replay, report
@@ -65,10 +66,25 @@ def test_standings_for_programs_and_for_people_are_the_same(call: Call, played: 
     assert (table.status, table.errors) == (0, "")
     assert is_plain(table.output)
     for row in found.rows:
-        (line,) = (
-            line for line in table.output.splitlines() if f" {row.name} " in line and f"{row.rating.mu:.1f}" in line
-        )
-        assert f"{row.standing.points_per_hand:.2f} ± {row.standing.standard_error:.2f}" in line
+        (line,) = (line for line in table.output.splitlines() if f" {row.name} " in line and " to " in line)
+        assert estimate(row.standing.points) in line
+        assert rating(row.rating) in line
+        assert ranks(*(row.standing.ranks or (0, 0))) in line
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (22, "22nd"), (112, "112th")]
+)
+def test_ranks_are_read_as_they_are_said(number: int, shown: str) -> None:
+    assert ordinal(number) == ranks(number, number) == shown
+    assert ranks(1, number + 1) == f"1st to {ordinal(number + 1)}"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(None, "–"), (0.0, "0%"), (0.004, "<1%"), (0.5, "50%"), (0.996, ">99%"), (1.0, "100%")]
+)
+def test_only_what_is_certain_is_shown_as_certain(value: float | None, shown: str) -> None:
+    assert probability(value) == shown
 
 
 def test_a_completed_tournament_resumed_is_shown(call: Call, played: Path) -> None:

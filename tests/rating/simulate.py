@@ -24,8 +24,10 @@ def evidence(draw: st.DrawFn) -> list[BoardScore]:
     return scores
 
 
-def tournament(chance: random.Random, means: list[float], *, seats: int, boards: int) -> list[BoardScore]:
-    """Play every group of ``seats`` entrants over ``boards`` boards of 1 to 9 hands, with noise.
+def tournament(
+    chance: random.Random, means: list[float], *, seats: int, boards: int, hands: tuple[int, int] = (1, 9)
+) -> list[BoardScore]:
+    """Play every group of ``seats`` entrants over ``boards`` boards of so many hands, from the least to the most.
 
     ``means`` are true points per hand. The noise of a board is common to all its hands, as that of a deal is, and
     differs from entrant to entrant.
@@ -33,7 +35,7 @@ def tournament(chance: random.Random, means: list[float], *, seats: int, boards:
     scores = []
     for match, group in enumerate(combinations(range(len(means)), seats)):
         for board in range(1, boards + 1):
-            hands = chance.randint(1, 9)
-            points = tuple(round(hands * (means[entrant] + chance.gauss(0, 3))) for entrant in group)
-            scores.append(BoardScore(match, board, group, hands, points))
+            played = chance.randint(*hands)
+            points = tuple(round(played * (means[entrant] + chance.gauss(0, 3))) for entrant in group)
+            scores.append(BoardScore(match, board, group, played, points))
     return scores

@@ -10,19 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arbiter.rating import BoardScore, Pairing, crosstable
+from arbiter.rating import BoardScore, Estimate, Pairing, crosstable
 from tests.rating.simulate import ENTRANTS, evidence, tournament
 
 
 def test_two_boards_of_one_match() -> None:
-    # Entrant 3 leads entrant 1 by 2 and by 1 point a hand: mean 1.5, s^2 = 0.5, SE = 0.5, so Phi(3) = 0.99865010.
+    # Entrant 3 leads entrant 1 by 2 and by 1 point a hand: mean 1.5, s^2 = 0.5, SE = 0.5, one degree of freedom, whose
+    # Student's t is Cauchy: 1/2 + arctan(3) / pi = 0.89758362.
     scores = [BoardScore(0, 1, (3, 1), 4, (10, 18)), BoardScore(0, 2, (3, 1), 4, (6, 10))]
     table = crosstable(4, scores)
     assert list(table) == [(1, 3), (3, 1)]
-    assert (table[3, 1].boards, table[3, 1].difference, table[3, 1].standard_error) == (2, 1.5, 0.5)
-    assert table[3, 1].superiority == pytest.approx(0.9986501019683699, rel=1e-12)
-    assert (table[1, 3].boards, table[1, 3].difference, table[1, 3].standard_error) == (2, -1.5, 0.5)
-    assert table[1, 3].superiority == pytest.approx(0.0013498980316301035, rel=1e-12)
+    assert table[3, 1].boards == table[1, 3].boards == 2
+    assert table[3, 1].difference == Estimate(1.5, 0.5, 1.0)
+    assert table[1, 3].difference == Estimate(-1.5, 0.5, 1.0)
+    assert table[3, 1].superiority == pytest.approx(0.5 + math.atan(3) / math.pi, rel=1e-12)
+    assert table[1, 3].superiority == pytest.approx(0.5 - math.atan(3) / math.pi, rel=1e-12)
 
 
 def test_only_common_boards_count_and_strangers_have_no_entry() -> None:
@@ -33,14 +35,14 @@ def test_only_common_boards_count_and_strangers_have_no_entry() -> None:
     ]
     table = crosstable(3, scores)
     assert list(table) == [(0, 1), (1, 0), (1, 2), (2, 1)]
-    assert table[0, 1].difference == 5.0
-    assert table[1, 2] == Pairing(1, -25.0, None, None)
+    assert table[0, 1].difference.value == 5.0
+    assert table[1, 2] == Pairing(1, Estimate(-25.0, None, None), None)
 
 
 @pytest.mark.parametrize(("points", "superiority"), [((3, 3), (0.5, 0.5)), ((3, 4), (1.0, 0.0)), ((4, 3), (0.0, 1.0))])
 def test_without_variation_the_sign_decides(points: tuple[int, int], superiority: tuple[float, float]) -> None:
     table = crosstable(2, [BoardScore(0, board, (0, 1), 2, points) for board in (1, 2, 3)])
-    assert table[0, 1].standard_error == 0.0
+    assert table[0, 1].difference.standard_error == 0.0
     assert (table[0, 1].superiority, table[1, 0].superiority) == superiority
 
 
@@ -54,14 +56,14 @@ def test_both_sides_mirror_each_other_exactly(scores: list[BoardScore]) -> None:
     table = crosstable(ENTRANTS, scores)
     for (a, b), pairing in table.items():
         mirrored = table[b, a]
-        assert pairing.difference == -mirrored.difference
-        assert pairing.standard_error == mirrored.standard_error
+        assert pairing.difference.value == -mirrored.difference.value
+        assert pairing.difference.standard_error == mirrored.difference.standard_error
+        assert pairing.difference.degrees == mirrored.difference.degrees
         assert pairing.boards == mirrored.boards
         if pairing.superiority is not None and mirrored.superiority is not None:
             assert pairing.superiority + mirrored.superiority == 1.0
-            assert math.copysign(1, pairing.superiority - 0.5) == math.copysign(1, pairing.difference) or (
-                pairing.difference == 0
-            )
+            ahead = pairing.difference.value
+            assert math.copysign(1, pairing.superiority - 0.5) == math.copysign(1, ahead) or abs(ahead) < 1e-12
 
 
 @given(evidence(), st.randoms(use_true_random=False))
@@ -80,3 +82,27 @@ def test_superiority_is_calibrated() -> None:
         assert superiority is not None
         extreme.append(not 0.1 <= superiority <= 0.9)
     assert statistics.mean(extreme) == pytest.approx(0.2, abs=0.093)
+
+
+def test_a_head_to_head_is_read_from_common_boards_alone() -> None:
+    """Against the formula written out, on boards of unequal length in two of three matches."""
+    chance = random.Random(17)
+    scores = [
+        BoardScore(match, board, group, chance.randint(1, 9), tuple(chance.randint(0, 60) for _ in group))
+        for match, group in enumerate([(0, 1, 2), (1, 2, 3), (0, 3, 1)])
+        for board in range(1, 6)
+    ]
+    common: dict[int, list[tuple[int, int]]] = {0: [], 2: []}
+    for score in scores:
+        if score.match in common:
+            points = dict(zip(score.entrants, score.points, strict=True))
+            common[score.match].append((points[1] - points[0], score.hands))
+    hands = sum(played for of_match in common.values() for _, played in of_match)
+    lead = sum(ahead for of_match in common.values() for ahead, _ in of_match) / hands
+    parts = [
+        5 * statistics.variance([(ahead - lead * h) / hands for ahead, h in of_match]) for of_match in common.values()
+    ]
+    found = crosstable(4, scores)[0, 1].difference
+    assert found.value == pytest.approx(lead, rel=1e-12)
+    assert found.standard_error == pytest.approx(math.sqrt(sum(parts)), rel=1e-12)
+    assert found.degrees == 8

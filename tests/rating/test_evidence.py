@@ -8,8 +8,7 @@ import pytest
 
 from arbiter.errors import UsageError
 from arbiter.rating import BoardScore, EvidenceError, crosstable, standings
-from arbiter.rating.evidence import in_schedule_order, places
-from arbiter.rating.skill import ratings
+from arbiter.rating.evidence import in_schedule_order, places, samples
 
 
 @pytest.mark.parametrize(
@@ -43,7 +42,7 @@ def test_a_score_that_contradicts_itself_is_refused(
     ],
 )
 def test_scores_that_contradict_each_other_are_refused_by_all(evidence: Sequence[BoardScore], message: str) -> None:
-    for function in (standings, crosstable, ratings):
+    for function in (standings, crosstable):
         with pytest.raises(EvidenceError) as refusal:
             function(4, evidence)
         assert message in str(refusal.value)
@@ -67,5 +66,16 @@ def test_evidence_is_sorted_by_match_and_board() -> None:
     ],
 )
 def test_tied_places_are_shared(points: tuple[int, ...], lowest_wins: bool, doubled: list[int]) -> None:
-    score = BoardScore(0, 1, tuple(range(len(points))), 1, points)
-    assert list(places(score, lowest_wins=lowest_wins).values()) == doubled
+    (sample,) = samples([BoardScore(0, 1, tuple(range(len(points))), 1, points)])
+    assert places(sample, lowest_wins=lowest_wins).amounts.tolist() == [doubled]
+
+
+def test_a_match_is_one_sample_with_its_entrants_by_number() -> None:
+    scores = [
+        BoardScore(0, 1, (2, 0), 4, (7, 5)),
+        BoardScore(0, 2, (0, 2), 5, (6, 8)),
+        BoardScore(1, 1, (1, 2), 4, (1, 2)),
+    ]
+    first, second = samples(scores)
+    assert (first.entrants, first.amounts.tolist(), first.hands.tolist()) == ((0, 2), [[5, 7], [6, 8]], [4, 5])
+    assert (second.entrants, second.amounts.tolist(), second.hands.tolist()) == ((1, 2), [[1, 2]], [4])

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arbiter.rating import BoardScore, Standing, standings
+from arbiter.rating import BoardScore, Estimate, Standing, standings
+from arbiter.rating.evidence import samples
+from arbiter.rating.ratio import Ratios
 from tests.rating.simulate import ENTRANTS, evidence, tournament
 
 
@@ -18,11 +20,20 @@ def test_two_boards_of_one_match() -> None:
     # Entrant 0: 10 points in 4 hands, then 6 in 4: 2.5 and 1.5 a hand, mean 2, s^2 = 0.5, SE = sqrt(0.5 / 2) = 0.5.
     # Entrant 1: 4.5 and 2.5 a hand, mean 3.5, s^2 = 2, SE = 1. Entrant 2: always 5 a hand.
     scores = [BoardScore(0, 1, (0, 1, 2), 4, (10, 18, 20)), BoardScore(0, 2, (0, 1, 2), 4, (6, 10, 20))]
+    # Differences: 1.5 +- 0.5, 1.5 +- 1 and 3 +- 0.5 with one degree of freedom, nothing is sure.
     assert standings(3, scores) == [
-        Standing(0, rank=1, hands=8, boards=2, points_per_hand=2.0, standard_error=0.5, mean_place=1.0),
-        Standing(1, rank=2, hands=8, boards=2, points_per_hand=3.5, standard_error=1.0, mean_place=2.0),
-        Standing(2, rank=3, hands=8, boards=2, points_per_hand=5.0, standard_error=0.0, mean_place=3.0),
+        Standing(0, 1, (1, 3), hands=8, boards=2, points=Estimate(2.0, 0.5, 1.0), place=Estimate(1.0, 0.0, 1.0)),
+        Standing(1, 2, (1, 3), hands=8, boards=2, points=Estimate(3.5, 1.0, 1.0), place=Estimate(2.0, 0.0, 1.0)),
+        Standing(2, 3, (1, 3), hands=8, boards=2, points=Estimate(5.0, 0.0, 1.0), place=Estimate(3.0, 0.0, 1.0)),
     ]
+
+
+def test_the_interval_is_students() -> None:
+    # One degree of freedom: the 97.5 % quantile of a Cauchy variable is tan(0.475 pi) = 12.706.
+    scores = [BoardScore(0, 1, (0, 1), 4, (10, 18)), BoardScore(0, 2, (0, 1), 4, (6, 10))]
+    points = standings(2, scores)[0].points
+    assert points is not None
+    assert points.half_width == pytest.approx(0.5 * math.tan(0.475 * math.pi), rel=1e-9)
 
 
 def test_differences_between_matches_are_no_error() -> None:
@@ -35,9 +46,12 @@ def test_differences_between_matches_are_no_error() -> None:
         BoardScore(1, 2, (2, 0), 2, (8, 26)),
     ]
     first = next(standing for standing in standings(3, scores) if standing.entrant == 0)
-    assert first.points_per_hand == 7.0
-    assert first.standard_error == pytest.approx(math.sqrt(32) / 8, rel=1e-15)
-    assert first.mean_place == 1.5
+    assert first.points is not None
+    assert first.place is not None
+    assert first.points.value == 7.0
+    assert first.points.standard_error == pytest.approx(math.sqrt(32) / 8, rel=1e-15)
+    assert first.points.degrees == 2.0
+    assert (first.place.value, first.place.standard_error) == (1.5, 0.0)
 
 
 def test_boards_of_unequal_length_weigh_by_hands() -> None:
@@ -48,20 +62,81 @@ def test_boards_of_unequal_length_weigh_by_hands() -> None:
         for board, (hands, points) in enumerate([(1, 3), (3, 9), (4, 8)], start=1)
     ]
     last = standings(2, scores)[-1]
-    assert (last.entrant, last.points_per_hand) == (0, 2.5)
-    assert last.standard_error == pytest.approx(math.sqrt(9.75) / 8, rel=1e-15)
+    assert last.points is not None
+    assert (last.entrant, last.points.value, last.points.degrees) == (0, 2.5, 2.0)
+    assert last.points.standard_error == pytest.approx(math.sqrt(9.75) / 8, rel=1e-15)
 
 
-def test_a_match_of_one_board_leaves_the_error_unknown() -> None:
+def test_a_match_of_one_board_makes_the_match_the_unit() -> None:
+    # Entrant 1: 8 and 8 points in 2 hands each of match 0, 9 in 2 of match 1: R = 25 / 6. The matches' residuals are
+    # 16 - 4 R = -2/3 and 9 - 2 R = 2/3; SE = sqrt(2 * (4/9 + 4/9)) / 6 with one degree of freedom.
     scores = [
         BoardScore(0, 1, (0, 1), 2, (2, 8)),
         BoardScore(0, 2, (0, 1), 2, (6, 8)),
         BoardScore(1, 1, (1, 2), 2, (9, 7)),
     ]
-    errors = {standing.entrant: standing.standard_error for standing in standings(3, scores)}
-    assert errors[0] == 1.0
-    assert errors[1] is None
-    assert errors[2] is None
+    found = {standing.entrant: standing.points for standing in standings(3, scores)}
+    assert found[0] == Estimate(2.0, 1.0, 1.0)
+    assert found[1] is not None
+    assert found[1].standard_error == pytest.approx(math.sqrt(16 / 9) / 6, rel=1e-12)
+    assert found[1].degrees == 1.0
+    assert found[2] == Estimate(3.5, None, None)
+
+
+def test_one_board_tells_no_error_and_leaves_every_rank_open() -> None:
+    table = standings(3, [BoardScore(0, 1, (0, 1, 2), 4, (10, 18, 20))])
+    assert [standing.ranks for standing in table] == [(1, 3)] * 3
+    assert [standing.points and standing.points.half_width for standing in table] == [None] * 3
+
+
+def test_ranks_are_settled_by_many_boards_and_shared_by_equals() -> None:
+    chance = random.Random(2)
+    scores = []
+    for board in range(1, 201):
+        luck = [chance.randint(-6, 6) for _ in range(3)]
+        scores.append(BoardScore(0, board, (0, 1, 2, 3), 4, (30 + luck[0], 10 + luck[1], 10 + luck[1], 20 + luck[2])))
+    assert [(s.entrant, s.rank, s.ranks) for s in standings(5, scores)] == [
+        (1, 1, (1, 2)),
+        (2, 1, (1, 2)),
+        (3, 3, (3, 3)),
+        (0, 4, (4, 4)),
+        (4, 5, None),
+    ]
+
+
+def test_the_difference_of_two_is_paired_where_they_met() -> None:
+    """Boards good or bad for all hide nothing: intervals of points overlap, and the ranks are settled nevertheless."""
+    chance = random.Random(3)
+    scores = []
+    for board in range(1, 41):
+        level, edge = chance.randint(0, 60), chance.randint(1, 5)
+        scores.append(BoardScore(0, board, (0, 1), 4, (level + edge, level)))
+    first, second = standings(2, scores)
+    assert first.points is not None
+    assert second.points is not None
+    assert second.points.value - first.points.value < (first.points.half_width or 0)
+    assert (first.ranks, second.ranks) == ((1, 1), (2, 2))
+
+
+def test_a_difference_is_taken_over_all_boards_of_both() -> None:
+    """Against the formula written out: two entrants who share one of three matches."""
+    chance = random.Random(18)
+    groups = [(0, 1), (0, 2), (1, 2)]
+    scores = [
+        BoardScore(match, board, group, 4, (chance.randint(0, 60), chance.randint(0, 60)))
+        for match, group in enumerate(groups)
+        for board in range(1, 6)
+    ]
+    boards = {match: [score.points for score in scores if score.match == match] for match in range(3)}
+    # Ten boards of four hands each: z is the residual over 40, and only its variation within a match counts.
+    parts = [
+        5 * statistics.variance([(a - b) / 40 for a, b in boards[0]]),
+        5 * statistics.variance([a / 40 for a, _ in boards[1]]),
+        5 * statistics.variance([b / 40 for b, _ in boards[2]]),
+    ]
+    errors = Ratios(3, samples(scores)).difference_errors
+    assert errors.standard_error[0, 1] == errors.standard_error[1, 0] == pytest.approx(math.sqrt(sum(parts)), rel=1e-12)
+    assert errors.degrees[0, 1] == 12
 
 
 def test_equal_points_share_a_rank_and_entrants_without_evidence_come_last() -> None:
@@ -70,15 +145,15 @@ def test_equal_points_share_a_rank_and_entrants_without_evidence_come_last() -> 
     table = standings(7, scores)
     assert [standing.entrant for standing in table] == [0, 1, 4, 2, 5, 3, 6]
     assert [standing.rank for standing in table] == [1, 1, 1, 4, 4, 6, 6]
-    assert table[-1] == Standing(6, 6, hands=0, boards=0, points_per_hand=None, standard_error=None, mean_place=None)
+    assert table[-1] == Standing(6, 6, None, hands=0, boards=0, points=None, place=None)
 
 
 def test_where_the_highest_wins_the_order_turns_and_the_points_stay() -> None:
     scores = [BoardScore(0, 1, (0, 1, 2), 4, (10, 18, 20))]
     table = standings(3, scores, lowest_wins=False)
     assert [standing.entrant for standing in table] == [2, 1, 0]
-    assert [standing.points_per_hand for standing in table] == [5.0, 4.5, 2.5]
-    assert [standing.mean_place for standing in table] == [1.0, 2.0, 3.0]
+    assert [standing.points and standing.points.value for standing in table] == [5.0, 4.5, 2.5]
+    assert [standing.place and standing.place.value for standing in table] == [1.0, 2.0, 3.0]
 
 
 def test_before_the_first_board_all_are_equal() -> None:
@@ -101,7 +176,7 @@ def test_names_change_nothing(scores: list[BoardScore]) -> None:
     ]
 
     def lines(table: list[Standing], names: list[int]) -> dict[int, tuple[object, ...]]:
-        return {names[s.entrant]: (s.rank, s.points_per_hand, s.standard_error, s.mean_place) for s in table}
+        return {names[s.entrant]: (s.rank, s.ranks, s.points, s.place) for s in table}
 
     assert lines(standings(ENTRANTS, turned), list(reversed(range(ENTRANTS)))) == lines(
         standings(ENTRANTS, scores), list(range(ENTRANTS))
@@ -112,27 +187,32 @@ def test_names_change_nothing(scores: list[BoardScore]) -> None:
 def test_ranks_follow_points_and_places_add_up(scores: list[BoardScore]) -> None:
     table = standings(ENTRANTS, scores)
     assert sorted(standing.entrant for standing in table) == list(range(ENTRANTS))
-    known = [standing.points_per_hand for standing in table if standing.points_per_hand is not None]
+    known = [standing.points.value for standing in table if standing.points is not None]
     assert known == sorted(known)
-    assert all(standing.points_per_hand is None for standing in table[len(known) :])
-    places = sum(standing.mean_place * standing.boards for standing in table if standing.mean_place is not None)
+    assert all(standing.points is None for standing in table[len(known) :])
+    assert all(s.ranks is None or s.ranks[0] <= s.rank <= s.ranks[1] for s in table)
+    places = sum(standing.place.value * standing.boards for standing in table if standing.place is not None)
     expected = sum(len(score.entrants) * (len(score.entrants) + 1) / 2 for score in scores)
     assert places == pytest.approx(expected)
 
 
-def test_the_standard_error_tells_the_truth() -> None:
-    """In 300 simulated tournaments, 95 % of the estimates lie within 1.96 standard errors of the true value.
+@pytest.mark.parametrize("boards", [1, 2, 6])
+def test_intervals_and_ranks_tell_the_truth(boards: int) -> None:
+    """95 % of the intervals of 400 tournaments hold the true value, and at least as many of those of ranks.
 
-    300 tournaments of five entrants give 1500 intervals, of which 95 % +- 2.5 % must cover: more than four standard
-    deviations of a share of 1500. Few boards would ask for Student's t; here each entrant has 60.
+    2000 intervals that share their noise: 95 % +- 2 % is at least three standard deviations. With one board a match the
+    match is the unit.
     """
     chance = random.Random(20240229)
     means = [4.0, 5.5, 6.0, 7.0, 9.5]
-    covered = []
-    for _ in range(300):
-        for standing in standings(len(means), tournament(chance, means, seats=4, boards=15)):
-            assert standing.points_per_hand is not None
-            assert standing.standard_error is not None
-            error = standing.points_per_hand - means[standing.entrant]
-            covered.append(abs(error) <= 1.96 * standing.standard_error)
-    assert statistics.mean(covered) == pytest.approx(0.95, abs=0.025)
+    covered, ranked = [], []
+    for _ in range(400):
+        for standing in standings(len(means), tournament(chance, means, seats=4, boards=boards, hands=(4, 6))):
+            assert standing.points is not None
+            assert standing.ranks is not None
+            half = standing.points.half_width
+            assert half is not None
+            covered.append(abs(standing.points.value - means[standing.entrant]) <= half)
+            ranked.append(standing.ranks[0] <= standing.entrant + 1 <= standing.ranks[1])
+    assert 0.93 <= statistics.mean(covered) <= 0.97
+    assert statistics.mean(ranked) >= 0.94

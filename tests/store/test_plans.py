@@ -187,6 +187,7 @@ def test_every_method_refuses_an_unknown_tournament(store: Store) -> None:
         store.leases,
         store.progress,
         store.seat_results,
+        store.board_totals,
         store.fault_counts,
         store.faults,
         store.alarms,

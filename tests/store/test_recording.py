@@ -230,13 +230,29 @@ def test_results_come_in_schedule_order_whatever_the_order_of_arrival(store: Sto
     assert [key for key, _ in store.faults("demo-1a2b")] == keys
 
 
+def test_totals_of_a_board_are_sums_over_its_seatings(store: Store) -> None:
+    create(store, match_count=1, sittings=2)
+    for key in store.planned("demo-1a2b"):
+        store.record(key, leased(store, key).attempt, result(key), START)
+    seats = [seat for _, _, seat in store.seat_results("demo-1a2b")]
+    totals = store.board_totals("demo-1a2b")
+    where = [(total.match, total.board, total.entrant) for total in totals]
+    assert where == sorted(set(where))
+    assert {(board, entrant) for _, board, entrant in where} == {(seat.board, seat.entrant) for seat in seats}
+    for total in totals:
+        mine = [seat for seat in seats if (seat.board, seat.entrant) == (total.board, total.entrant)]
+        assert total.seatings == len(mine)
+        assert total.hands == sum(seat.hands for seat in mine)
+        assert total.total == sum(seat.total for seat in mine)
+
+
 def test_a_match_is_complete_when_all_its_sittings_are_recorded(store: Store) -> None:
     create(store, match_count=3, sittings=2)
     for key in store.planned("demo-1a2b"):
         if key.match < 2 and key != SittingKey("demo-1a2b", 1, 1):
             store.record(key, leased(store, key).attempt, result(key), START)
     assert {match for match, _, _ in store.seat_results("demo-1a2b")} == {0, 1}
-    assert {match for match, _, _ in store.seat_results("demo-1a2b", complete_only=True)} == {0}
+    assert {total.match for total in store.board_totals("demo-1a2b")} == {0}
     assert store.progress("demo-1a2b").matches_complete == 1
     assert [store.match_recorded("demo-1a2b", match) for match in range(3)] == [True, False, False]
     with pytest.raises(UnknownSitting, match="tournament demo-1a2b has no match 3"):

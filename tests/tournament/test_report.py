@@ -4,18 +4,42 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from arbiter.engine import rule_set
 from arbiter.match import write_replay
-from arbiter.store import SittingKey, Store, TournamentState, UnknownSitting
-from arbiter.tournament import Desk, TournamentReport, released_replay
+from arbiter.sdk import Card, CardView
+from arbiter.store import Entrant, SittingKey, Store, TournamentState, UnknownSitting
+from arbiter.tournament import Desk, TournamentReport, TournamentSpec, plan_tournament, released_replay
 from arbiter.tournament import report as results
 from arbiter.tournament.replays import NotReleased
 from arbiter.tournament.spec import lowest_wins
-from tests.tournament.support import ID, Lowest, Revoker, create, granted, play_all, played, report, spec_of, text_of
+from tests.tournament.support import (
+    ID,
+    START,
+    Lowest,
+    Revoker,
+    create,
+    granted,
+    play_all,
+    played,
+    report,
+    spec_of,
+    text_of,
+)
+
+
+class Highest(Lowest):
+    """Plays high."""
+
+    def choose_card(self, view: CardView) -> Card:
+        return max(view.legal, key=lambda card: card.rank)
+
+
+NEWCOMER = Entrant(0, "newcomer", f"{9:064x}", "/bots/9", {})
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +86,11 @@ def test_standings_are_the_sums_of_the_recorded_seats(store: Store, desk: Desk) 
     for row in found.rows:
         mine = points[row.standing.entrant]
         assert row.standing.hands == len(mine) == 4 * 4 * 2
-        assert row.standing.points_per_hand == pytest.approx(sum(mine) / len(mine))
+        assert row.standing.points is not None
+        assert row.standing.points.value == pytest.approx(sum(mine) / len(mine))
         assert row.name == f"bot{row.standing.entrant}"
-    ranked = [row.standing.points_per_hand for row in found.rows]
-    assert ranked == sorted(value for value in ranked if value is not None)
+    ranked = [row.standing.points.value for row in found.rows if row.standing.points is not None]
+    assert ranked == sorted(ranked)
     assert found.lowest_wins
     assert len(found.pairings) == 5 * 4
 
@@ -78,7 +103,7 @@ def test_a_match_counts_with_its_last_sitting(store: Store, desk: Desk) -> None:
     early = results(store, ID)
     assert early.progress.recorded == 3
     assert early.progress.matches_complete == 0
-    assert [row.standing.points_per_hand for row in early.rows] == [None] * 4
+    assert [row.standing.points for row in early.rows] == [None] * 4
     assert json.loads(json.dumps(early.to_dict()))["standings"][0]["points_per_hand"] is None
     report(desk, granted(desk, str(keys[-1])))
     assert {(row.standing.boards, row.standing.hands) for row in results(store, ID).rows} == {(2, 8)}
@@ -104,11 +129,59 @@ def test_json_names_everything_and_rounds_nothing(store: Store, desk: Desk) -> N
     data = json.loads(json.dumps(found.to_dict()))
     assert (data["tournament"], data["state"], data["failure"]) == (ID, "failed", "because")
     assert data["sittings"] == {"planned": 0, "leased": 0, "recorded": 4, "failed": 0}
-    assert [row["points_per_hand"] for row in data["standings"]] == [row.standing.points_per_hand for row in found.rows]
-    assert [row["mu"] for row in data["standings"]] == [row.rating.mu for row in found.rows]
+    for row, line in zip(found.rows, data["standings"], strict=True):
+        assert row.standing.points is not None
+        assert row.standing.points.half_width is not None
+        low, high = line["interval"]
+        assert line["points_per_hand"] == row.standing.points.value
+        assert high - low == pytest.approx(2 * row.standing.points.half_width)
+        assert (line["rating"], line["rating_rank"]) == (row.rating.value, row.rating.rank)
+        assert line["ranks"] == list(row.standing.ranks or ())
     pairs = {(row["name"], row["opponent"]): row["difference"] for row in data["crosstable"]}
     assert all(pairs[one, other] == -pairs[other, one] for one, other in pairs)
     assert "deal_seed" not in json.dumps(data)
+
+
+def play_another(store: Store, tournament_id: str, spec: TournamentSpec, entrants: list[Entrant]) -> None:
+    """A tournament beside the first, in which entrant 0 plays badly."""
+    tournament, matches = plan_tournament(tournament_id, spec, entrants, START)
+    store.create_tournament(tournament, entrants, matches, spec.rules.players)
+    store.set_state(tournament_id, TournamentState.RUNNING, now=START)
+    desk = Desk(store)
+    for key in store.planned(tournament_id):
+        grant = granted(desk, str(key))
+        bots = [Highest() if bot.entrant == 0 else Lowest() for bot in grant.plan.bots]
+        report(desk, grant, text_of(played(grant.plan, bots)))
+
+
+def test_every_tournament_shows_the_same_rating_of_a_version(store: Store, desk: Desk) -> None:
+    """aichallenge#180. A version is its files: under another name it is the same one, with all its results."""
+    create(store)
+    play_all(store, desk)
+    alone = results(store, ID)
+    versions = [Entrant(0, "alias", f"{2:064x}", "/bots/2", {}), *store.entrants(ID)[:2]]
+    versions = [replace(version, index=index) for index, version in enumerate([*versions, NEWCOMER])]
+    play_another(store, "next-1a2b", spec_of(boards=4, seed="77" * 32), versions)
+    first, second = ({row.name: row for row in results(store, tournament).rows} for tournament in (ID, "next-1a2b"))
+    for name in ("bot0", "bot1"):
+        assert first[name].rating == second[name].rating
+        assert first[name].rating.hands == 8 + 16
+    assert first["bot2"].rating == second["alias"].rating
+    assert first["bot2"].rating.value < first["bot3"].rating.value
+    assert first["bot3"].rating != next(row.rating for row in alone.rows if row.name == "bot3")
+    assert first["bot3"].standing == next(row.standing for row in alone.rows if row.name == "bot3")
+
+
+def test_every_rule_set_and_match_format_has_a_ladder_of_its_own(store: Store, desk: Desk) -> None:
+    create(store)
+    play_all(store, desk)
+    before = results(store, ID)
+    play_another(store, "other-1a2b", spec_of(rules={"name": "spot"}), store.entrants(ID))
+    play_another(store, "games-1a2b", spec_of(match={"boards": 1, "format": "game"}), store.entrants(ID))
+    assert results(store, ID).rows == before.rows
+    for tournament in ("other-1a2b", "games-1a2b"):
+        ratings = {row.name: row.rating.value for row in results(store, tournament).rows}
+        assert min(ratings, key=lambda name: ratings[name]) == "bot0"
 
 
 def test_the_rule_set_says_which_way_points_count() -> None:

@@ -1,0 +1,39 @@
+"""Student's t distribution, from SciPy, which is imported with the first question: it takes longer than the answer."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+LEVEL: Final = 0.95
+"""Level of every confidence interval."""
+
+
+def quantile(degrees: Any, probability: Any) -> Any:
+    """The value below which a t variable of these degrees of freedom lies with this probability; arrays give arrays."""
+    from scipy.special import stdtrit
+
+    return stdtrit(degrees, probability)
+
+
+def superiority(lead: float, standard_error: float, degrees: float) -> float:
+    """Probability that what a lead estimates is above zero: Student's t at ``lead / standard_error``.
+
+    It is the posterior probability under a flat prior, and one less the one-sided p value. Computed from the smaller
+    tail, so that the superiorities of ``lead`` and ``-lead`` add up to exactly one. Without variation it is 0, 0.5 or 1
+    by the sign of the lead.
+    """
+    if standard_error == 0:
+        return 0.5 + 0.5 * ((lead > 0) - (lead < 0))
+    from scipy.special import stdtr
+
+    tail = float(stdtr(degrees, -abs(lead) / standard_error))
+    return 1 - tail if lead > 0 else tail
+
+
+def half_width(standard_error: float | None, degrees: float | None) -> float | None:
+    """Half the width of the confidence interval of :data:`LEVEL`; None where the error can't be known."""
+    if standard_error is None or degrees is None:
+        return None
+    width = standard_error * float(quantile(degrees, (1 + LEVEL) / 2)) if standard_error else 0.0
+    return width if math.isfinite(width) else None

@@ -1,0 +1,93 @@
+"""From the store's results to what ratings are made of: board scores of a tournament, table results of all."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from arbiter.engine import compile_rules
+from arbiter.links import ENDING_FAULTS
+from arbiter.match import FaultPolicy
+from arbiter.rating import BoardScore, Rating, TableResult, ladder
+from arbiter.store import Store
+from arbiter.tournament.spec import Side, TournamentSpec, lowest_wins
+
+
+def sides_of(store: Store, tournament_id: str, spec: TournamentSpec) -> tuple[Side, ...]:
+    """Who is ranked: the sides, or every entrant alone."""
+    return spec.sides or tuple(Side(entrant.name, (entrant.index,)) for entrant in store.entrants(tournament_id))
+
+
+def board_scores(store: Store, tournament_id: str, spec: TournamentSpec, sides: Sequence[Side]) -> list[BoardScore]:
+    """The evidence: each board of each complete match with all its seatings, by side.
+
+    A side's points are those of all its partners, its hands are counted once. They are read off the totals, which extra
+    hands between tied seats do not move. In a match that a side forfeited, each of its hands counts as the worst there
+    is; the others' points stand.
+    """
+    rules = spec.rules
+    worst = compile_rules(rules).penalty_total if lowest_wins(rules) else 0
+    side_of = {entrant: number for number, side in enumerate(sides) for entrant in side.entrants}
+    points: dict[tuple[int, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    hands: dict[tuple[int, int], int] = {}
+    for total in store.board_totals(tournament_id):
+        board = total.match, total.board
+        points[board][side_of[total.entrant]] += rules.sign * (total.total - rules.start * total.seatings)
+        hands[board] = total.hands
+    for match, side in forfeited(store, tournament_id, spec, sides):
+        for board, scores in points.items():
+            if board[0] == match and side in scores:
+                scores[side] = worst * hands[board]
+    return [
+        BoardScore(match, board, tuple(scores), hands[match, board], tuple(scores.values()))
+        for (match, board), scores in points.items()
+    ]
+
+
+def forfeited(
+    store: Store, tournament_id: str, spec: TournamentSpec, sides: Sequence[Side]
+) -> frozenset[tuple[int, int]]:
+    """(match, side) of every match that a side forfeited, where the tournament's policy is to forfeit.
+
+    A match is forfeited by one fault that ends a bot, or by more faults of a bot in all its sittings than the limit.
+    """
+    if spec.fault_policy is not FaultPolicy.FORFEIT_MATCH:
+        return frozenset()
+    side_of = {entrant: number for number, side in enumerate(sides) for entrant in side.entrants}
+    faults = Counter[tuple[int, int]]()
+    out: set[tuple[int, int]] = set()
+    for key, fault in store.faults(tournament_id):
+        faults[key.match, fault.entrant] += 1
+        if fault.code in ENDING_FAULTS or faults[key.match, fault.entrant] > spec.fault_limit:
+            out.add((key.match, side_of[fault.entrant]))
+    return frozenset(out)
+
+
+def version_keys(store: Store, tournament_id: str, sides: Sequence[Side]) -> tuple[str, ...]:
+    """What the ladder knows each side by: the digest of its bot version, or those of all partners."""
+    digests = [entrant.digest for entrant in store.entrants(tournament_id)]
+    return tuple("+".join(sorted(digests[entrant] for entrant in side.entrants)) for side in sides)
+
+
+def ladder_ratings(store: Store, spec: TournamentSpec) -> dict[str, Rating]:
+    """The ladder of a rule set and match format, by version key: every rating that is shown anywhere comes from here.
+
+    It is fitted to the complete matches of all tournaments under the same rules, whatever their state. A bot version is
+    its files' digest: entered twice, or under two names, it is one. Its name, which its other versions share, is the
+    first in alphabetical order that it was entered under.
+    """
+    names: dict[str, str] = {}
+    results: list[TableResult] = []
+    for tournament in store.tournaments():
+        other = TournamentSpec.from_dict(tournament.spec)
+        if (other.rules, other.match_format) != (spec.rules, spec.match_format):
+            continue
+        sides = sides_of(store, tournament.id, other)
+        keys = version_keys(store, tournament.id, sides)
+        for key, side in zip(keys, sides, strict=True):
+            names[key] = min(names.get(key, side.name), side.name)
+        results += (
+            TableResult(tuple(keys[side] for side in score.entrants), score.points, score.hands)
+            for score in board_scores(store, tournament.id, other, sides)
+        )
+    return ladder(names, results, lowest_wins=lowest_wins(spec.rules))

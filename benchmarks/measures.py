@@ -10,7 +10,7 @@ from pathlib import Path
 
 from arbiter.cage import Cage, Launch, load_manifest
 from arbiter.deals import deal
-from arbiter.engine import RULE_SETS, Hand, Phase, compile_rules
+from arbiter.engine import RULE_SETS, Phase, compile_rules, new_hand
 from arbiter.engine.cards import indexes_of
 from arbiter.links import BotHost, Link, LocalLink, ProcessLink
 from arbiter.match import Clock, MatchFormat, SeatedBot, SittingPlan, StandInBot, play_sitting
@@ -26,7 +26,7 @@ def engine(hands: int) -> float:
     draw = random.Random(1).random
     started = time.perf_counter()
     for dealt in deals:
-        hand = Hand(rules, dealt, dealer=0)
+        hand = new_hand(rules, dealt, dealer=0)
         while hand.phase is Phase.PLAYING:
             choices = list(indexes_of(hand.legal))
             hand.play(choices[int(draw() * len(choices))])

@@ -23,7 +23,7 @@ import pyspiel  # type: ignore[import-not-found] # an extension module without s
 from rich.console import Console
 from rich.table import Table
 
-from arbiter.engine import Hand, compile_rules, play_out, rule_set, score_hand
+from arbiter.engine import Hand, compile_rules, new_hand, play_out, rule_set, score_hand
 from arbiter.engine.cards import indexes_of
 
 RULES = compile_rules(rule_set("black_lady"))
@@ -49,7 +49,7 @@ def openspiel_nodes(hands: int) -> None:
 
 def _deal() -> Hand:
     cards = sorted(BITS, key=lambda _: draw())
-    return Hand(RULES, [sum(cards[:13]), sum(cards[13:26]), sum(cards[26:39]), sum(cards[39:])], dealer=0)
+    return new_hand(RULES, [sum(cards[:13]), sum(cards[13:26]), sum(cards[26:39]), sum(cards[39:])], dealer=0)
 
 
 def engine_nodes(hands: int) -> None:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from arbiter.cli.console import one_line
-from arbiter.engine import CARDS, Card, Hand, Suit, cards_of, compile_rules, format_cards
+from arbiter.engine import CARDS, Card, Suit, cards_of, compile_rules, format_cards, new_hand
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,7 +89,7 @@ def positions(replay: Replay, hand: HandRecord) -> list[Position]:
         replay: one that holds what it claims (:func:`~arbiter.match.verify_replay`).
         hand: one of its hands.
     """
-    state = Hand(
+    state = new_hand(
         compile_rules(replay.rules), hand.dealt, dealer=hand.dealer, direction=hand.direction, kitty=hand.kitty
     )
     names = [f"seat {seat}, {_name(replay, hand, seat)}," for seat in range(len(hand.places))]

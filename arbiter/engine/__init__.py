@@ -21,7 +21,7 @@ from arbiter.engine.game import (
     next_deal,
     still_tied,
 )
-from arbiter.engine.hand import Hand, Phase, Trick
+from arbiter.engine.hand import Hand, Phase, Trick, new_hand
 from arbiter.engine.passing import check_pass, exchange, pass_direction, pass_target
 from arbiter.engine.playout import Taken, play_out
 from arbiter.engine.rules import Rules, compile_rules
@@ -68,6 +68,7 @@ __all__ = [
     "moon_choice",
     "moon_shooter",
     "new_game",
+    "new_hand",
     "next_deal",
     "parse_cards",
     "pass_direction",

@@ -21,6 +21,9 @@ PLANE: Final = 52
 
 PLANE_MASK: Final = (1 << PLANE) - 1
 
+SUITS: Final = tuple([index // 13 for index in range(PLANE)])
+"""By card index: its suit's number."""
+
 
 class Suit(IntEnum):
     """The four suits, in index order."""
@@ -112,43 +115,48 @@ CARDS: Final[tuple[Card, ...]] = tuple(Card(index) for index in range(PLANE))
 _BY_NAME: Final = {str(card): card for card in CARDS}
 
 
-_CLUBS, _DIAMONDS, _HEARTS, _SPADES = (suit.mask for suit in Suit)
+_SUIT_MASK: Final = 0x1FFF
 
-_INDEXES: Final[dict[int, tuple[int, ...]]] = {}
-"""By mask of cards of one suit: their indexes. Filled when first needed; 32,765 entries of about 6 MB in all."""
+_INDEXES: Final[list[list[tuple[int, ...]]]] = []
+"""By suit, then by the thirteen bits of a mask that are the suit's: their card indexes, ascending.
+
+Filled when first needed, which takes some ms; 32,768 entries of about 3 MB in all.
+"""
 
 
 def indexes_of(mask: int) -> tuple[int, ...]:
     """Card indexes of a mask, ascending; a card held twice (both planes) comes twice."""
-    found = _INDEXES.get(mask)
-    if found is not None:
-        return found
     if mask >> PLANE:
         return tuple(sorted(indexes_of(mask & PLANE_MASK) + indexes_of(mask >> PLANE)))
-    known = _INDEXES or _fill_indexes()
-    return known[mask & _CLUBS] + known[mask & _DIAMONDS] + known[mask & _HEARTS] + known[mask & _SPADES]
+    clubs, diamonds, hearts, spades = _INDEXES or _fill_indexes()
+    return (
+        clubs[mask & _SUIT_MASK]
+        + diamonds[mask >> 13 & _SUIT_MASK]
+        + hearts[mask >> 26 & _SUIT_MASK]
+        + spades[mask >> 39]
+    )
+
+
+def indexes_in_suit(mask: int, suit: int) -> tuple[int, ...]:
+    """Card indexes of a mask of cards of one suit alone, ascending; quicker than :func:`indexes_of`."""
+    return (_INDEXES or _fill_indexes())[suit][mask >> 13 * suit]
 
 
 def indexes_by_suit(mask: int) -> list[list[int]]:
     """Card indexes of a mask of one plane, ascending, in a list for each suit."""
     known = _INDEXES or _fill_indexes()
-    return [
-        list(known[mask & _CLUBS]),
-        list(known[mask & _DIAMONDS]),
-        list(known[mask & _HEARTS]),
-        list(known[mask & _SPADES]),
-    ]
+    return [list(known[suit][mask >> 13 * suit & _SUIT_MASK]) for suit in range(4)]
 
 
-def _fill_indexes() -> dict[int, tuple[int, ...]]:
+def _fill_indexes() -> list[list[tuple[int, ...]]]:
     """Fill the table, in one step: another thread sees all of it or nothing."""
-    every: dict[int, tuple[int, ...]] = {}
-    for suit in Suit:
-        found: list[tuple[int, tuple[int, ...]]] = [(0, ())]
+    every: list[list[tuple[int, ...]]] = []
+    for suit in range(4):
+        found: list[tuple[int, ...]] = [()]
         for index in range(13 * suit, 13 * suit + 13):
-            found += [(mask | 1 << index, (*indexes, index)) for mask, indexes in found]
-        every.update(found)
-    _INDEXES.update(every)
+            found += [(*indexes, index) for indexes in found]
+        every.append(found)
+    _INDEXES[:] = every
     return _INDEXES
 
 

@@ -17,7 +17,7 @@ from arbiter.engine.catalog import changed, rule_set
 from arbiter.engine.claims import is_settled
 from arbiter.engine.errors import EngineError, IllegalPass
 from arbiter.engine.game import GameState, after_hand, best_seats, moon_choice, next_deal, still_tied
-from arbiter.engine.hand import Hand, Trick
+from arbiter.engine.hand import Trick, new_hand
 from arbiter.engine.passing import check_pass, exchange, pass_direction
 from arbiter.engine.rules import Rules, compile_rules, legal_cards
 from arbiter.engine.ruleset import Moon, PassDirection, RuleSet, Tie
@@ -141,7 +141,7 @@ def _break(rules: Rules, state: _Data) -> dict[str, Any]:
 def _first_leader(rules: Rules, state: _Data) -> dict[str, Any]:
     direction = PassDirection(state["pass_dir"])
     hands = [_mask(hand) for hand in state["hands"]]
-    hand = Hand(rules, hands, dealer=state["dealer"] or 0, direction=direction)
+    hand = new_hand(rules, hands, dealer=state["dealer"] or 0, direction=direction)
     if direction is not PassDirection.NONE:
         hand.exchange([_indexes(cards) for cards in state["passes"]])
     forced = _names(rules.opening_card)
@@ -179,7 +179,7 @@ def _trick(rules: Rules, state: _Data) -> dict[str, Any]:
     for seat, card in zip(seats, cards, strict=True):
         hands[seat] = mask_of([card] if state["last"] else [card, spare])
     before = Trick(leader, tuple(_indexes(state["carried"])), winner=None, points=0)
-    hand = Hand(rules, hands, dealer=0, kitty=_mask(state["kitty"]), leader=leader, tricks=[before], broken=True)
+    hand = new_hand(rules, hands, dealer=0, kitty=_mask(state["kitty"]), leader=leader, tricks=[before], broken=True)
     for card in cards:
         hand.play(card)
     trick = hand.tricks[-1]
@@ -263,7 +263,7 @@ def _redeal_cycle(rules: Rules, state: _Data) -> dict[str, Any]:
 
 
 def _claim(rules: Rules, state: _Data) -> dict[str, Any]:
-    hand = Hand(
+    hand = new_hand(
         rules,
         [_mask(cards) for cards in state["hands"]],
         dealer=0,

@@ -52,7 +52,7 @@ class _Search:
         """Who gets the scoring cards that nobody has yet, or None where that is open."""
         if not carried and not self._out(hand):
             return ()
-        key = (tuple(hand.hands), hand.leader, tuple(hand.trick), hand.broken, not hand.tricks, carried)
+        key = (tuple(hand.hands), hand.leader, tuple(hand.trick), hand.broken, hand.first_trick, carried)
         if key not in self._known:
             self._known[key] = self._try_all(hand, carried)
         return self._known[key]
@@ -63,7 +63,7 @@ class _Search:
 
     def _try_all(self, hand: Hand, carried: _Shares) -> _Shares | None:
         first: _Shares | None = None
-        for card in indexes_of(hand.legal):
+        for card in hand.legal_indexes:
             if not self._left:
                 return None
             self._left -= 1
@@ -77,9 +77,9 @@ class _Search:
         child = hand.copy()
         child.play(card)
         gained: _Shares = ()
-        if not child.trick:
+        if not child.led:
             trick = child.tricks[-1]
-            taken = [*(held for held, _ in carried), *trick.cards]
+            taken = [held for held, _ in carried] + list(trick.cards)
             if trick.winner is None:
                 carried = _scoring(hand, taken)
             else:

@@ -6,12 +6,11 @@ Cards are indexes and masks here (see :mod:`arbiter.engine.cards`); nothing is a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum, auto
-from functools import partial
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from arbiter.engine.cards import CARDS, PLANE, PLANE_MASK, indexes_of
+from arbiter.engine.cards import CARDS, PLANE, PLANE_MASK, SUITS, indexes_in_suit, indexes_of
 from arbiter.engine.errors import EngineError, IllegalPlay
 from arbiter.engine.passing import check_pass, exchange, pass_target
 from arbiter.engine.rules import SUIT_MASKS, TWO_OF_CLUBS, Rules, legal_discards, legal_leads
@@ -42,41 +41,27 @@ class Trick(NamedTuple):
     """Points of its cards and of what was carried into it, bonus cards included; 0 when carried on."""
 
 
-_finished: Final[Callable[[tuple[int, tuple[int, ...], int | None, int]], Trick]] = partial(tuple.__new__, Trick)
-"""A trick from its parts, without the detour that a named tuple's own constructor makes."""
-
-_BITS: Final = {index: 1 << index for index in range(PLANE)}
-_TOPS: Final = tuple(index // 13 * 13 + 12 for index in range(PLANE))
-"""By card: the ace of its suit."""
-
-
 class Hand:
-    """One hand in play.
+    """One hand in play; :func:`new_hand` makes one.
 
-    Args:
-        rules: the compiled rule set.
-        hands: by seat, the cards dealt as a mask (two planes with two packs). Any sizes are taken, so that positions
-            from the middle of a hand can be set up; a hand is over when nobody holds a card.
-        dealer: the dealer's seat.
-        direction: where passed cards go; ``none`` starts play at once.
-        kitty: cards left over by the deal, as a mask.
-        leader: who leads, where the position is one from the middle of a hand; None takes who the rules say.
-        tricks: those finished before the position. Their cards count for who took them; a trick of unknown cards may
-            stand with none.
-        broken: whether hearts are broken in it.
-
-    Raises:
-        EngineError: the holder of 2C leads and nobody holds it (here, or in :meth:`exchange`).
+    A hand is of the class that plays its rules, so that the play loop asks for no variant.
     """
 
     __slots__ = (
+        "_outcomes",
+        "_played",
+        "_start",
+        "_tricks",
+        "best",
         "bonus_taken",
         "broken",
         "dealer",
         "direction",
+        "first_trick",
         "hands",
         "kitty",
         "leader",
+        "led",
         "legal",
         "offenders",
         "passed",
@@ -86,96 +71,134 @@ class Hand:
         "phase",
         "received",
         "rules",
-        "trick",
-        "tricks",
         "turn",
+        "winning",
     )
 
-    def __new__(cls, rules: Rules, *_: object, **__: object) -> Hand:
-        """A hand of the class that plays these rules, so that the play loop asks for no variant."""
-        if rules.cancellation:
-            return object.__new__(_CancellationHand)
-        return object.__new__(_TwoPackHand if rules.two_packs else Hand)
-
     def __init__(
-        self,
-        rules: Rules,
-        hands: Sequence[int],
-        *,
-        dealer: int,
-        direction: PassDirection = PassDirection.NONE,
-        kitty: int = 0,
-        leader: int | None = None,
-        tricks: Sequence[Trick] = (),
-        broken: bool = False,
+        self, rules: Rules, hands: list[int], dealer: int, direction: PassDirection, kitty: int, broken: bool
     ) -> None:
         self.rules = rules
-        self.hands = list(hands)
+        self.hands = hands
         """By seat: cards still held, as masks."""
         self.dealer = dealer
         self.direction = direction
         self.kitty = kitty
+        self.phase = Phase.PASSING
         self.passed: tuple[tuple[int, ...], ...] | None = None
         """By seat: card indexes passed, once all have."""
         self.received: tuple[tuple[int, ...], ...] | None = None
         """By seat: card indexes received, once all have passed."""
-        self.tricks = list(tricks)
-        """Finished tricks."""
-        self.trick: list[int] = []
-        """Card indexes on the table, the leader's first."""
         self.leader = -1
         """Seat that led, or leads, the current trick."""
         self.turn = -1
         """Seat that owes a card; -1 unless playing."""
         self.legal = 0
         """What ``turn`` may play, as a mask of distinct cards."""
+        self.led = 0
+        """Mask of the suit that was led; 0 while the lead is owed."""
+        self.best = -1
+        """Card index that takes the trick as it lies on the table; without meaning while the lead is owed."""
+        self.winning = -1
+        """Seat that played it."""
+        self.first_trick = True
+        """Whether no trick is finished."""
         self.broken = broken
         """Whether hearts are broken."""
         self.penalty_taken = [0] * rules.seats
         """By seat: positive points taken so far."""
         self.bonus_taken = [0] * rules.seats
         """By seat: negative points taken so far."""
-        self.pending_penalty = sum(rules.penalty[index] for index in indexes_of(kitty))
+        self.pending_penalty = 0
         """Positive points that go with the next trick won: of its cards, the kitty, carried tricks."""
-        self.pending_bonus = sum(rules.bonus[index] for index in indexes_of(kitty))
+        self.pending_bonus = 0
         """Negative points that go with the next trick won."""
         self.offenders: tuple[int, ...] = ()
         """Seats whose offence ended the hand."""
-        for trick in tricks:
-            for card in trick.cards:
-                self.pending_penalty += rules.penalty[card]
-                self.pending_bonus += rules.bonus[card]
-            if trick.winner is not None:
-                self._collect(trick.winner)
-        if direction is PassDirection.NONE:
-            self._start_play(self._first_leader() if leader is None else leader)
-        else:
-            self.phase = Phase.PASSING
+        # A trick becomes an object when somebody asks for it: most hands that searches and playouts play never are.
+        self._played: list[int] = []
+        """Card indexes in the order played, from the first card after ``_tricks`` as they were given."""
+        self._start = 0
+        """Where the current trick begins in ``_played``."""
+        self._outcomes: list[int] = []
+        """Of each trick finished but not in ``_tricks``: where it begins, leader, winner (-1 for none) and points."""
+        self._tricks: list[Trick] = []
 
     def copy(self) -> Hand:
         """An independent hand in the same state."""
-        other = object.__new__(type(self))
+        other = self._alike()
         # Written out because searches and playouts copy by the thousand: a loop over the names takes twice as long.
-        other.rules = self.rules
-        other.hands = self.hands.copy()
-        other.dealer = self.dealer
-        other.direction = self.direction
-        other.kitty = self.kitty
+        other.phase = self.phase
         other.passed = self.passed
         other.received = self.received
-        other.tricks = self.tricks.copy()
-        other.trick = self.trick.copy()
         other.leader = self.leader
         other.turn = self.turn
         other.legal = self.legal
-        other.broken = self.broken
+        other.led = self.led
+        other.best = self.best
+        other.winning = self.winning
+        other.first_trick = self.first_trick
         other.penalty_taken = self.penalty_taken.copy()
         other.bonus_taken = self.bonus_taken.copy()
         other.pending_penalty = self.pending_penalty
         other.pending_bonus = self.pending_bonus
         other.offenders = self.offenders
-        other.phase = self.phase
+        other._played = self._played.copy()
+        other._start = self._start
+        other._outcomes = self._outcomes.copy()
+        other._tricks = self._tricks.copy()
         return other
+
+    def _alike(self) -> Hand:
+        """A hand of the same class with the same cards."""
+        return Hand(self.rules, self.hands.copy(), self.dealer, self.direction, self.kitty, self.broken)
+
+    @property
+    def trick(self) -> list[int]:
+        """Card indexes on the table, the leader's first."""
+        return self._played[self._start :]
+
+    @property
+    def tricks(self) -> list[Trick]:
+        """Finished tricks."""
+        outcomes = self._outcomes
+        if outcomes:
+            ends = [*outcomes[4::4], self._start]
+            for at, end in enumerate(ends):
+                start, leader, winner, points = outcomes[4 * at : 4 * at + 4]
+                cards = tuple(self._played[start:end])
+                self._tricks.append(Trick(leader, cards, None if winner < 0 else winner, points))
+            outcomes.clear()
+        return self._tricks
+
+    @property
+    def legal_indexes(self) -> tuple[int, ...]:
+        """What ``turn`` may play, as ascending indexes of distinct cards; empty unless playing."""
+        legal = self.legal
+        if legal & self.led:
+            return indexes_in_suit(legal, SUITS[self.best])
+        return indexes_of(legal)
+
+    def set_up(self, leader: int | None, tricks: Sequence[Trick], trick: Sequence[int]) -> None:
+        """What :func:`new_hand` does to a hand that was just made."""
+        for card in indexes_of(self.kitty):
+            self._count(card)
+        for past in tricks:
+            for card in past.cards:
+                self._count(card)
+            if past.winner is not None:
+                self._collect(past.winner)
+        self._tricks = list(tricks)
+        self.first_trick = not tricks
+        if self.direction is not PassDirection.NONE:
+            return
+        self._start_play(self._first_leader() if leader is None else leader)
+        for card in trick:
+            seat = self.turn
+            held = self.hands[seat]
+            self.hands[seat] = self.legal = 1 << card
+            self.play(card)
+            self.hands[seat] = held
 
     def exchange(self, passes: Sequence[Sequence[int]]) -> None:
         """Move all passed cards at once and begin play.
@@ -202,22 +225,32 @@ class Hand:
         Raises:
             IllegalPlay: the card is not among ``legal``; nothing has changed then.
         """
-        bit = _BITS.get(card, 0)
-        if not self.legal & bit:
+        if card < 0 or not self.legal >> card & 1:
             raise self.why_illegal(card)
         rules = self.rules
         seat = self.turn
         hands = self.hands
-        hands[seat] ^= bit
-        trick = self.trick
-        trick.append(card)
-        if rules.eventful[card]:
+        bit = 1 << card
+        # Not "^=", which a compiled engine does to boxed numbers.
+        hands[seat] = hands[seat] ^ bit
+        self._played.append(card)
+        if bit & rules.eventful:
             self._note(card)
-        if len(trick) == rules.seats:
+        led = self.led
+        if not led:
+            self.led = led = SUIT_MASKS[card]
+            self.best = card
+            self.winning = seat
+        elif card > self.best and bit & led:
+            self.best = card
+            self.winning = seat
+        seat = rules.next_seat[seat]
+        if seat == self.leader:
             self._finish_trick()
             return
-        self.turn = seat = rules.next_seat[seat]
-        self.legal = hands[seat] & SUIT_MASKS[trick[0]] or (hands[seat] if self.tricks else self._legal_discards())
+        self.turn = seat
+        held = hands[seat]
+        self.legal = held & led or (self._legal_discards() if self.first_trick else held)
 
     def why_illegal(self, card: int) -> IllegalPlay:
         """The error that says why ``turn`` may not play the card, which is not legal now."""
@@ -229,12 +262,12 @@ class Hand:
         hand = self.hands[self.turn]
         if not hand >> card & 1:
             return IllegalPlay(f"{name} is not in the hand")
-        if self.trick:
-            if self.legal & SUIT_MASKS[self.trick[0]]:
+        if self.led:
+            if self.legal & self.led:
                 suit = CARDS[self.trick[0]].suit.name.lower()
                 return IllegalPlay(f"{name} does not follow {suit}, which the hand holds", revoke=True)
             return IllegalPlay(f"{name} has points, which may not be discarded on the first trick")
-        if not self.tricks and self.rules.opening_card:
+        if self.first_trick and self.rules.opening_card:
             return IllegalPlay(f"{name} led, but the first trick opens with 2C")
         return IllegalPlay(f"{name} may not be led before hearts are broken while other cards are held")
 
@@ -266,11 +299,6 @@ class Hand:
         )
 
     @property
-    def first_trick(self) -> bool:
-        """Whether the first trick is being played."""
-        return not self.tricks
-
-    @property
     def points(self) -> tuple[int, ...]:
         """By seat: points taken so far, bonus cards included, before any moon."""
         return tuple(map(sum, zip(self.penalty_taken, self.bonus_taken, strict=True)))
@@ -289,31 +317,35 @@ class Hand:
         self.legal = self._legal_leads()
 
     def _legal_leads(self) -> int:
-        return legal_leads(self.rules, self.hands[self.turn], not self.tricks, self.broken)
+        return legal_leads(self.rules, self.hands[self.turn], self.first_trick, self.broken)
 
     def _legal_discards(self) -> int:
-        return legal_discards(self.rules, self.hands[self.turn], not self.tricks)
+        return legal_discards(self.rules, self.hands[self.turn], self.first_trick)
 
     def _finish_trick(self) -> None:
         """The highest card of the led suit takes the trick, of equal ones the first (RULES.md, rule 7)."""
-        trick = self.trick
-        best = trick[0]
-        top = _TOPS[best]
-        for card in trick:
-            if best < card <= top:
-                best = card
-        self._end_trick((self.leader + trick.index(best)) % self.rules.seats, not any(self.hands))
+        self._end_trick(self.winning, self._last())
 
-    def _end_trick(self, winner: int | None, last: bool) -> None:
-        """Give the trick to its winner, or carry it on where there is none, and let the next lead begin."""
+    def _last(self) -> bool:
+        """Whether nobody holds a card any more."""
+        return not self.hands[self.turn] and not any(self.hands)
+
+    def _end_trick(self, winner: int, last: bool) -> None:
+        """Give the trick to its winner, or carry it on where there is none (-1), and let the next lead begin."""
         points = 0
         leader = self.leader
-        if winner is not None:
+        if winner >= 0:
             self.leader = winner
             if self.pending_penalty or self.pending_bonus:
                 points = self._collect(winner)
-        self.tricks.append(_finished((leader, tuple(self.trick), winner, points)))
-        self.trick = []
+        outcomes = self._outcomes
+        outcomes.append(self._start)
+        outcomes.append(leader)
+        outcomes.append(winner)
+        outcomes.append(points)
+        self._start = len(self._played)
+        self.led = 0
+        self.first_trick = False
         if last:
             self._finish()
             return
@@ -322,19 +354,21 @@ class Hand:
 
     def _note(self, card: int) -> None:
         """Count a card that was played for whoever takes it, and see whether it breaks hearts."""
-        rules = self.rules
-        self.pending_penalty += rules.penalty[card]
-        self.pending_bonus += rules.bonus[card]
-        if rules.breakers & _BITS[card]:
+        self._count(card)
+        if self.rules.breakers >> card & 1:
             self.broken = True
+
+    def _count(self, card: int) -> None:
+        self.pending_penalty += self.rules.penalty[card]
+        self.pending_bonus += self.rules.bonus[card]
 
     def _collect(self, winner: int) -> int:
         """Give the points that wait for a winner to this seat; returns them."""
-        points = self.pending_penalty + self.pending_bonus
-        self.penalty_taken[winner] += self.pending_penalty
-        self.bonus_taken[winner] += self.pending_bonus
+        penalty, bonus = self.pending_penalty, self.pending_bonus
+        self.penalty_taken[winner] = self.penalty_taken[winner] + penalty
+        self.bonus_taken[winner] = self.bonus_taken[winner] + bonus
         self.pending_penalty = self.pending_bonus = 0
-        return points
+        return penalty + bonus
 
     def _finish(self) -> None:
         self.phase = Phase.DONE
@@ -346,6 +380,9 @@ class _TwoPackHand(Hand):
     """Hands of two planes: the second copy of a card is played before the first."""
 
     __slots__ = ()
+
+    def _alike(self) -> Hand:
+        return _TwoPackHand(self.rules, self.hands.copy(), self.dealer, self.direction, self.kitty, self.broken)
 
     def play(self, card: int) -> None:
         """See :meth:`Hand.play`."""
@@ -359,10 +396,10 @@ class _TwoPackHand(Hand):
         self.legal &= PLANE_MASK
 
     def _legal_leads(self) -> int:
-        return legal_leads(self.rules, self.hands[self.turn] & PLANE_MASK, not self.tricks, self.broken)
+        return legal_leads(self.rules, self.hands[self.turn] & PLANE_MASK, self.first_trick, self.broken)
 
     def _legal_discards(self) -> int:
-        return legal_discards(self.rules, self.hands[self.turn] & PLANE_MASK, not self.tricks)
+        return legal_discards(self.rules, self.hands[self.turn] & PLANE_MASK, self.first_trick)
 
 
 class _CancellationHand(_TwoPackHand):
@@ -370,12 +407,52 @@ class _CancellationHand(_TwoPackHand):
 
     __slots__ = ()
 
+    def _alike(self) -> Hand:
+        return _CancellationHand(self.rules, self.hands.copy(), self.dealer, self.direction, self.kitty, self.broken)
+
     def _finish_trick(self) -> None:
         trick = self.trick
-        last = not any(self.hands)
-        led = SUIT_MASKS[trick[0]]
-        alone = [card for card in trick if led >> card & 1 and trick.count(card) == 1]
+        last = self._last()
+        alone = [card for card in trick if self.led >> card & 1 and trick.count(card) == 1]
         if alone:
             self._end_trick((self.leader + trick.index(max(alone))) % self.rules.seats, last)
         else:
-            self._end_trick(self.leader if last else None, last)
+            self._end_trick(self.leader if last else -1, last)
+
+
+def new_hand(
+    rules: Rules,
+    hands: Sequence[int],
+    *,
+    dealer: int,
+    direction: PassDirection = PassDirection.NONE,
+    kitty: int = 0,
+    leader: int | None = None,
+    tricks: Sequence[Trick] = (),
+    trick: Sequence[int] = (),
+    broken: bool = False,
+) -> Hand:
+    """A hand that was dealt, or a position from the middle of one.
+
+    Args:
+        rules: the compiled rule set.
+        hands: by seat, the cards dealt as a mask (two planes with two packs). Any sizes are taken, so that positions
+            from the middle of a hand can be set up; a hand is over when nobody holds a card.
+        dealer: the dealer's seat.
+        direction: where passed cards go; ``none`` starts play at once.
+        kitty: cards left over by the deal, as a mask.
+        leader: who leads, or led to ``trick``, where the position is one from the middle of a hand; None takes who the
+            rules say.
+        tricks: those finished before the position. Their cards count for who took them; a trick of unknown cards may
+            stand with none.
+        trick: card indexes on the table, the leader's first, fewer than there are seats. They are laid there, not
+            played: nobody asks whether they were legal.
+        broken: whether hearts are broken in it.
+
+    Raises:
+        EngineError: the holder of 2C leads and nobody holds it (here, or in :meth:`Hand.exchange`).
+    """
+    kind = _CancellationHand if rules.cancellation else _TwoPackHand if rules.two_packs else Hand
+    hand = kind(rules, list(hands), dealer, direction, kitty, broken)
+    hand.set_up(leader, tricks, trick)
+    return hand

@@ -7,14 +7,11 @@ and points, and the cards lie in plain lists by seat and suit, which is nearly t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from arbiter.engine.cards import PLANE, indexes_by_suit, indexes_of
+from arbiter.engine.cards import SUITS, indexes_by_suit
 from arbiter.engine.hand import Hand
 from arbiter.engine.rules import Rules
-
-_SUIT_OF: Final = tuple(index // 13 for index in range(PLANE))
-"""By card: its place in a hand's list of suits."""
 
 
 class Taken(NamedTuple):
@@ -35,10 +32,10 @@ def play_out(hand: Hand, draw: Callable[[], float]) -> Taken:
         draw: gives numbers of at least 0 and less than 1, such as ``random.Random(1).random``.
     """
     two_packs = hand.rules.two_packs
-    if two_packs or hand.trick or hand.pending_penalty or hand.pending_bonus:
+    if two_packs or hand.led or hand.pending_penalty or hand.pending_bonus:
         hand = hand.copy()
-        while hand.turn >= 0 and (two_packs or hand.trick or hand.pending_penalty or hand.pending_bonus):
-            legal = indexes_of(hand.legal)
+        while hand.turn >= 0 and (two_packs or hand.led or hand.pending_penalty or hand.pending_bonus):
+            legal = hand.legal_indexes
             hand.play(legal[int(draw() * len(legal))])
     taken = Taken(hand.penalty_taken.copy(), hand.bonus_taken.copy())
     if hand.turn >= 0:
@@ -49,19 +46,19 @@ def play_out(hand: Hand, draw: Callable[[], float]) -> Taken:
 def _play_tricks(hand: Hand, draw: Callable[[], float], taken: Taken) -> None:
     """Play one pack's tricks from a lead to the end, for what is taken alone."""
     rules = hand.rules
-    suit_of, eventful, breakers, others = _SUIT_OF, rules.eventful, rules.breakers, rules.others
+    suit_of, eventful, breakers, others = SUITS, rules.eventful, rules.breakers, rules.others
     penalty, bonus = rules.penalty, rules.bonus
-    first = not hand.tricks
+    first = hand.first_trick
     broken = hand.broken
     held = [indexes_by_suit(mask) for mask in hand.hands]
     leader = hand.leader
-    choices = list(indexes_of(hand.legal))
+    choices = list(hand.legal_indexes)
     lying: list[int] = []
     for _ in range(hand.hands[leader].bit_count()):
         card = best = choices[int(draw() * len(choices))]
         suit = suit_of[card]
         held[leader][suit].remove(card)
-        if eventful[card]:
+        if eventful >> card & 1:
             lying.append(card)
         winner = leader
         for seat in others[leader]:
@@ -78,7 +75,7 @@ def _play_tricks(hand: Hand, draw: Callable[[], float], taken: Taken) -> None:
                     choices = _may_discard_first(choices, rules.first_trick_barred)
                 card = choices[int(draw() * len(choices))]
                 own[suit_of[card]].remove(card)
-            if eventful[card]:
+            if eventful >> card & 1:
                 lying.append(card)
         if lying:
             for card in lying:

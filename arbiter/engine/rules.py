@@ -7,7 +7,16 @@ from functools import lru_cache
 from typing import Final
 
 from arbiter.engine.cards import CARDS, Card, Suit
-from arbiter.engine.ruleset import PIP, FirstLead, FirstLeader, FirstTrickBan, LeadIfOnlyPenalty, QueenLead, RuleSet
+from arbiter.engine.ruleset import (
+    PIP,
+    FirstLead,
+    FirstLeader,
+    FirstTrickBan,
+    LeadIfOnlyPenalty,
+    Moon,
+    QueenLead,
+    RuleSet,
+)
 
 HEARTS: Final = Suit.HEARTS.mask
 QUEEN_OF_SPADES: Final = Card.parse("QS").mask
@@ -48,10 +57,12 @@ class Rules:
     """By card: its negative points, else 0."""
     scoring: int
     """Mask of all cards with points of either sign."""
-    eventful: tuple[bool, ...]
-    """By card: whether playing it does more than lie there, by its points or by breaking hearts."""
+    eventful: int
+    """Mask of the cards that do more than lie there when they are played: by their points or by breaking hearts."""
     penalty_total: int
     """All positive points of the pack: what a moon and a revoke are worth."""
+    moon_total: int
+    """What shoots the moon: the same where the rule set knows moons, else 0."""
     bonus_total: int
     """All negative points of the pack."""
     deck: tuple[int, ...]
@@ -68,6 +79,7 @@ def compile_rules(source: RuleSet) -> Rules:
     bonus_mask = sum(1 << index for index, points in enumerate(bonus) if points)
     removed = {Card.parse(name).index for name in source.removed}
     deck = tuple(index for _ in range(source.decks) for index in range(52) if index not in removed)
+    penalty_total = sum([penalty[index] for index in deck])
     restricted = HEARTS if source.must_break_hearts else 0
     excused = restricted
     if restricted and source.qs_may_lead is QueenLead.WHEN_BROKEN:
@@ -96,8 +108,9 @@ def compile_rules(source: RuleSet) -> Rules:
         penalty=penalty,
         bonus=bonus,
         scoring=penalty_mask | bonus_mask,
-        eventful=tuple(bool((penalty_mask | bonus_mask | breakers) >> index & 1) for index in range(52)),
-        penalty_total=sum(penalty[index] for index in deck),
+        eventful=penalty_mask | bonus_mask | breakers,
+        penalty_total=penalty_total,
+        moon_total=0 if source.moon is Moon.NONE else penalty_total,
         bonus_total=sum(bonus[index] for index in deck),
         deck=deck,
     )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from arbiter.engine.rules import Rules
 from arbiter.engine.ruleset import Moon, MoonPartner
 
 
-@dataclass(frozen=True, slots=True)
-class HandScore:
+class HandScore(NamedTuple):
     """Result of one hand, before the rule set's ``sign``."""
 
     points: tuple[int, ...]
@@ -21,9 +20,7 @@ class HandScore:
 
 def moon_shooter(rules: Rules, penalty_taken: Sequence[int]) -> int | None:
     """The seat that took every positive card, or None; nobody shoots where the rule set has no moon."""
-    if rules.source.moon is Moon.NONE or not rules.penalty_total:
-        return None
-    return next((seat for seat, points in enumerate(penalty_taken) if points == rules.penalty_total), None)
+    return penalty_taken.index(rules.moon_total) if rules.moon_total and rules.moon_total in penalty_taken else None
 
 
 def score_hand(
@@ -54,7 +51,7 @@ def score_hand(
         else:
             spared = _spared(rules, shooter)
             points = [0 if seat in spared else rules.penalty_total for seat in range(rules.seats)]
-    return HandScore(tuple(map(sum, zip(points, bonus_taken, strict=True))), shooter)
+    return HandScore(tuple([penalty + bonus for penalty, bonus in zip(points, bonus_taken, strict=True)]), shooter)
 
 
 def _spared(rules: Rules, shooter: int) -> frozenset[int]:

@@ -9,7 +9,6 @@ from typing import Final, Protocol
 from arbiter.deals import deal, dealer
 from arbiter.engine import (
     CARDS,
-    Hand,
     IllegalPass,
     Moon,
     MoonChoice,
@@ -20,12 +19,12 @@ from arbiter.engine import (
     format_cards,
     moon_choice,
     new_game,
+    new_hand,
     pass_direction,
     pass_view,
     play_view,
     score_hand,
 )
-from arbiter.engine.cards import indexes_of
 from arbiter.engine.ruleset import Revoke
 from arbiter.links import FaultCode
 from arbiter.match.faults import Fault
@@ -115,7 +114,7 @@ class Table:
         count = self.board if self._plan.format is MatchFormat.HANDS else number
         dealt = deal(self._rules, self._plan.deal_seed, self.board, number)
         self._dealt = dealt
-        self._hand = Hand(
+        self._hand = new_hand(
             self._rules,
             dealt.hands,
             dealer=dealer(self._rules, count),
@@ -177,7 +176,7 @@ class Table:
     def _play(self, card: int) -> None:
         hand = self._hand
         hand.play(card)
-        if not hand.trick:
+        if not hand.led:
             trick = hand.tricks[-1]
             for player in self._players:
                 if player.playing:
@@ -188,7 +187,7 @@ class Table:
     def _illegal_card(self, card: int) -> None:
         hand = self._hand
         seat = hand.turn
-        legal = format_cards(indexes_of(hand.legal))
+        legal = format_cards(hand.legal_indexes)
         if card >= len(CARDS):
             self._charge(seat, FaultCode.ILLEGAL_PLAY, f"{card} is no card index (0 to 51); legal: {legal}")
         else:

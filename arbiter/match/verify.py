@@ -24,6 +24,7 @@ from arbiter.engine import (
     format_cards,
     moon_choice,
     new_game,
+    new_hand,
     pass_direction,
     pass_view,
     play_view,
@@ -182,7 +183,7 @@ def _verify_hand(
         raise ReplayError(f"{where}: dealt by seat {record.dealer}, but seat {deals} is the dealer")
     if record.direction is not direction:
         raise ReplayError(f"{where}: the pass goes {record.direction}, but the rules say {direction}")
-    hand = Hand(rules, record.dealt, dealer=record.dealer, direction=record.direction, kitty=record.kitty)
+    hand = new_hand(rules, record.dealt, dealer=record.dealer, direction=record.direction, kitty=record.kitty)
     _replay_cards(hand, record, replay.early_end, where)
     if record.offenders:
         _check_offence(replay, hand, record, where)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from random import Random
 
-from arbiter.engine import Hand, pass_target, score_hand
+from arbiter.engine import Hand, new_hand, pass_target, score_hand
 from arbiter.engine.rules import SUIT_MASKS
 from arbiter.engine.ruleset import Winner
 from arbiter.sdk import CARDS, Bot, Card, CardView, MatchInfo, PassView, Suit, mask_of, run
@@ -98,14 +98,17 @@ class Known:
         *hands, kitty = map(mask_of, self.deal(random))
         hands[view.seat] = view.hand_mask
         rules, tricks, broken = view.match.compiled, view.tricks, view.hearts_broken
-        hand = Hand(rules, hands, dealer=view.dealer, kitty=kitty, leader=view.leader, tricks=tricks, broken=broken)
         # The trick on the table is laid, not played: the worlds' other seats may hold what would have forbidden a card.
-        hand.trick = list(view.trick_indexes)
-        hand.pending_penalty += sum(rules.penalty[card] for card in hand.trick)
-        hand.pending_bonus += sum(rules.bonus[card] for card in hand.trick)
-        hand.turn = view.seat
-        hand.legal = view.legal_mask
-        return hand
+        return new_hand(
+            rules,
+            hands,
+            dealer=view.dealer,
+            kitty=kitty,
+            leader=view.leader,
+            tricks=tricks,
+            trick=view.trick_indexes,
+            broken=broken,
+        )
 
 
 class MonteCarlo(Bot):

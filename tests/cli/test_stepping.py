@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from arbiter.cli.stepping import Walk, keys_of
-from arbiter.engine import Hand, cards_of, compile_rules, format_cards
+from arbiter.engine import cards_of, compile_rules, format_cards, new_hand
 from arbiter.match import Replay, read_replay
 from tests.cli.conftest import Call
 from tests.match.replays import lines_of
@@ -72,7 +72,7 @@ def test_a_walk_shows_every_card_of_every_hand_and_the_same_on_its_way_back(kind
 def test_what_is_held_is_the_engine_s_account() -> None:
     replay = replay_of("hands")
     record = replay.hands[0]
-    hand = Hand(compile_rules(replay.rules), record.dealt, dealer=record.dealer, direction=record.direction)
+    hand = new_hand(compile_rules(replay.rules), record.dealt, dealer=record.dealer, direction=record.direction)
     hand.exchange(record.passed or ())
     walk = Walk(replay)
     walk.press("right")

@@ -18,6 +18,7 @@ from arbiter.engine import (
     cards_of,
     compile_rules,
     mask_of,
+    new_hand,
     rule_set,
 )
 
@@ -39,14 +40,14 @@ def rules_of(variant: Variant) -> Rules:
     return compile_rules(rule_set(name, options))
 
 
-def new_hand(rules: Rules, rng: random.Random, direction: PassDirection = PassDirection.NONE) -> Hand:
+def random_hand(rules: Rules, rng: random.Random, direction: PassDirection = PassDirection.NONE) -> Hand:
     """A hand freshly dealt at random."""
     deck = list(rules.deck)
     rng.shuffle(deck)
     size = rules.hand_size
     hands = [mask_of(deck[seat * size : (seat + 1) * size]) for seat in range(rules.seats)]
     kitty = mask_of(deck[size * rules.seats :])
-    return Hand(rules, hands, dealer=rng.randrange(rules.seats), direction=direction, kitty=kitty)
+    return new_hand(rules, hands, dealer=rng.randrange(rules.seats), direction=direction, kitty=kitty)
 
 
 def random_passes(hand: Hand, rng: random.Random) -> list[list[int]]:

@@ -16,17 +16,18 @@ from arbiter.engine import (
     compile_rules,
     is_settled,
     mask_of,
+    new_hand,
     parse_cards,
     rule_set,
 )
-from tests.engine.strategies import VARIANTS, Variant, new_hand, random_card, rules_of, seeds, variant_id
+from tests.engine.strategies import VARIANTS, Variant, random_card, random_hand, rules_of, seeds, variant_id
 
 PAST = Trick(leader=0, cards=(), winner=0, points=0)
 
 
 def _position(variant: Variant, hands: list[str], leader: int = 0, **more: Any) -> Hand:
     masks = [mask_of(parse_cards(names)) for names in hands]
-    return Hand(rules_of(variant), masks, dealer=0, leader=leader, **{"tricks": [PAST], "broken": True, **more})
+    return new_hand(rules_of(variant), masks, dealer=0, leader=leader, **{"tricks": [PAST], "broken": True, **more})
 
 
 SETTLED = [
@@ -77,11 +78,11 @@ def test_a_kitty_is_open_until_the_first_trick_is_won() -> None:
 
 def test_nothing_is_settled_before_the_pass() -> None:
     rules = compile_rules(rule_set("black_lady"))
-    assert not is_settled(new_hand(rules, random.Random(1), PassDirection.LEFT))
+    assert not is_settled(random_hand(rules, random.Random(1), PassDirection.LEFT))
 
 
 def test_a_finished_hand_is_settled() -> None:
-    hand = new_hand(compile_rules(rule_set("black_lady")), random.Random(1))
+    hand = random_hand(compile_rules(rule_set("black_lady")), random.Random(1))
     hand.end_by_offence(0)
     assert is_settled(hand)
 
@@ -116,7 +117,7 @@ def _shares(hand: Hand) -> set[tuple[tuple[int, int], ...]]:
 @given(seed=seeds)
 def test_settled_means_that_all_continuations_end_alike(variant: Variant, seed: int) -> None:
     rng = random.Random(seed)
-    hand = new_hand(rules_of(variant), rng)
+    hand = random_hand(rules_of(variant), rng)
     left = rng.choice([1, 2]) if hand.rules.seats > 4 else rng.choice([1, 2, 3])
     while len(hand.tricks) < hand.rules.hand_size - left:
         hand.play(random_card(hand, rng))

@@ -19,11 +19,12 @@ from arbiter.engine import (
     compile_rules,
     is_settled,
     mask_of,
+    new_hand,
     parse_cards,
     rule_set,
     score_hand,
 )
-from tests.engine.strategies import VARIANTS, Variant, new_hand, play_out, random_card, rules_of, seeds, variant_id
+from tests.engine.strategies import VARIANTS, Variant, play_out, random_card, random_hand, rules_of, seeds, variant_id
 
 
 def _scores(hand: Hand) -> list[object]:
@@ -37,7 +38,7 @@ def _scores(hand: Hand) -> list[object]:
 @given(seed=seeds)
 def test_a_hand_that_ends_early_scores_what_it_would_at_its_end(variant: Variant, seed: int) -> None:
     rng = random.Random(seed)
-    hand = new_hand(rules_of(variant), rng)
+    hand = random_hand(rules_of(variant), rng)
     while not hand.settled:
         with pytest.raises(EngineError, match="not settled"):
             hand.end_early()
@@ -57,7 +58,7 @@ def test_random_hands_end_early_often_enough_to_matter(variant: Variant) -> None
     rng = random.Random(variant_id(variant))
     early = 0
     for _ in range(60):
-        hand = new_hand(rules_of(variant), rng)
+        hand = random_hand(rules_of(variant), rng)
         while not hand.settled:
             hand.play(random_card(hand, rng))
         early += hand.phase is Phase.PLAYING
@@ -68,7 +69,7 @@ def test_a_bonus_card_still_out_keeps_the_hand_open() -> None:
     rules = compile_rules(rule_set("omnibus"))
     past = Trick(0, tuple(card.index for card in parse_cards("5H 6H 7H 8H 9H TH JH QH KH AH")), winner=1, points=10)
     hands = [mask_of(parse_cards(cards)) for cards in ("2H JD", "3H 2D", "4H 3D", "QS 4D")]
-    hand = Hand(rules, hands, dealer=0, leader=0, tricks=[past], broken=True)
+    hand = new_hand(rules, hands, dealer=0, leader=0, tricks=[past], broken=True)
     for number, card in enumerate(parse_cards("2H 3H 4H QS 3D 4D JD 2D")):
         if number == 4:
             assert sum(hand.penalty_taken) == rules.penalty_total
@@ -84,8 +85,8 @@ def _is_settled(hand: Hand) -> bool:
 
 def test_a_hand_is_not_settled_before_the_pass_even_where_no_card_has_points() -> None:
     rules = compile_rules(rule_set("black_lady", override={"heart_value": 0, "QS": 0}))
-    assert not new_hand(rules, random.Random(1), PassDirection.LEFT).settled
-    hand = new_hand(rules, random.Random(1))
+    assert not random_hand(rules, random.Random(1), PassDirection.LEFT).settled
+    hand = random_hand(rules, random.Random(1))
     assert hand.settled
     hand.end_early()
     assert score_hand(rules, hand.penalty_taken, hand.bonus_taken).points == (0, 0, 0, 0)
@@ -96,7 +97,7 @@ def test_a_hand_is_not_settled_before_the_pass_even_where_no_card_has_points() -
 @given(seed=seeds)
 def test_the_search_agrees_where_the_cheap_test_says_yes(variant: Variant, seed: int) -> None:
     rng = random.Random(seed)
-    hand = new_hand(rules_of(variant), rng)
+    hand = random_hand(rules_of(variant), rng)
     while not hand.settled:
         hand.play(random_card(hand, rng))
     assert is_settled(hand)

@@ -15,8 +15,8 @@ from tests.engine.strategies import (
     VARIANTS,
     Variant,
     changed_rule_sets,
-    new_hand,
     random_card,
+    random_hand,
     rules_of,
     seeds,
     variant_id,
@@ -36,7 +36,7 @@ def _node_by_node(hand: Hand, rng: random.Random) -> tuple[list[int], list[int]]
 @given(seed=seeds, share=st.floats(0, 1))
 def test_a_playout_is_a_hand_played_on_with_the_same_draws(variant: Variant, seed: int, share: float) -> None:
     rng = random.Random(seed)
-    hand = new_hand(rules_of(variant), rng)
+    hand = random_hand(rules_of(variant), rng)
     for _ in range(int(share * hand.rules.seats * hand.rules.hand_size)):
         hand.play(random_card(hand, rng))
     before = (hand.hands.copy(), hand.trick.copy(), hand.tricks.copy(), hand.points, hand.turn, hand.broken)
@@ -55,6 +55,6 @@ def test_a_playout_knows_house_rules_too(data: dict[str, Any], seed: int) -> Non
         rules = compile_rules(RuleSet.from_dict(data))
     except RuleSetError:
         assume(False)
-    hand = new_hand(rules, random.Random(seed))
+    hand = random_hand(rules, random.Random(seed))
     taken = play_out(hand, random.Random(seed).random)
     assert (taken.penalty, taken.bonus) == _node_by_node(hand, random.Random(seed))

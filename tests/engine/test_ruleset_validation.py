@@ -17,8 +17,8 @@ from tests.engine.strategies import (
     Variant,
     any_combination,
     changed_rule_sets,
-    new_hand,
     play_out,
+    random_hand,
     rules_of,
     seeds,
     variant_id,
@@ -169,7 +169,7 @@ ALLOWED: list[dict[str, Any]] = [
 @pytest.mark.parametrize("change", ALLOWED, ids=str)
 def test_allowed(change: dict[str, Any]) -> None:
     rules = compile_rules(rule_set("black_lady", override=change))
-    play_out(new_hand(rules, random.Random(1)), random.Random(2))
+    play_out(random_hand(rules, random.Random(1)), random.Random(2))
 
 
 def test_a_card_has_one_spelling_in_code() -> None:
@@ -240,7 +240,7 @@ def _compiles_or_is_refused(data: dict[str, Any], seed: int) -> bool:
     assert RuleSet.from_dict(source.to_dict()) == source
     rules = compile_rules(source)
     assert len(rules.deck) == source.pack_size == source.hand_size * source.players + source.kitty_size
-    hand = new_hand(rules, random.Random(seed))
+    hand = random_hand(rules, random.Random(seed))
 
     def something_is_legal() -> None:
         assert hand.legal

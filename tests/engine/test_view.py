@@ -23,6 +23,7 @@ from arbiter.engine import (
     Rules,
     Trick,
     mask_of,
+    new_hand,
     parse_cards,
     pass_view,
     play_view,
@@ -44,7 +45,7 @@ class Story:
 
     def begin(self) -> Hand:
         hands = [mask_of(cards) for cards in self.dealt]
-        return Hand(self.rules, hands, dealer=self.dealer, direction=self.direction, kitty=mask_of(self.kitty))
+        return new_hand(self.rules, hands, dealer=self.dealer, direction=self.direction, kitty=mask_of(self.kitty))
 
 
 @dataclass
@@ -163,13 +164,13 @@ def test_most_swaps_are_possible_deals(variant: Variant) -> None:
 
 def test_pass_view() -> None:
     hands = [mask_of(range(13 * seat, 13 * seat + 13)) for seat in range(4)]
-    hand = Hand(rules_of(("black_lady", ())), hands, dealer=0, direction=PassDirection.ACROSS)
+    hand = new_hand(rules_of(("black_lady", ())), hands, dealer=0, direction=PassDirection.ACROSS)
     assert pass_view(hand, 1) == PassView(seat=1, hand=hands[1], direction=PassDirection.ACROSS, pass_count=3)
 
 
 def test_play_view() -> None:
     hands = [mask_of(parse_cards(names)) for names in ("2C 4D 5H", "3C JD QS", "5C AH KH", "6C TD QD")]
-    hand = Hand(rules_of(("omnibus", ())), hands, dealer=2)
+    hand = new_hand(rules_of(("omnibus", ())), hands, dealer=2)
     for card in parse_cards("2C 3C 5C 6C TD 4D JD AH QS KH QD"):
         hand.play(card.index)
     last = mask_of(parse_cards("5H"))

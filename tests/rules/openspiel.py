@@ -33,6 +33,7 @@ from arbiter.engine import (
     compile_rules,
     format_cards,
     mask_of,
+    new_hand,
     parse_cards,
     rule_set,
     score_hand,
@@ -158,7 +159,7 @@ class Table:
         for card in dealt:
             self.state.apply_action(ACTIONS[card])
         self.dealt = [mask_of(dealt[seat::SEATS]) for seat in range(SEATS)]
-        self.hand = Hand(rules, self.dealt, dealer=0, direction=DIRECTIONS[direction])
+        self.hand = new_hand(rules, self.dealt, dealer=0, direction=DIRECTIONS[direction])
         self.nodes = 0
         self.difference = ""
 

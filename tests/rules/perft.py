@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from arbiter.engine import CARDS, Card, Hand, Trick, compile_rules, mask_of, rule_set
+from arbiter.engine import CARDS, Card, Hand, Trick, compile_rules, mask_of, new_hand, rule_set
 from arbiter.engine.cards import indexes_of
 from tests.rules import naive
 
@@ -66,7 +66,7 @@ def count_with_engine(position: Position) -> list[int]:
     """By depth: sequences that the engine allows."""
     rules = compile_rules(rule_set(position.ruleset, position.options, position.override))
     middle = position.leader is not None
-    hand = Hand(
+    hand = new_hand(
         rules,
         [_mask(cards) for cards in position.hands],
         dealer=position.dealer,

@@ -18,13 +18,13 @@ import pytest
 
 from arbiter.engine import (
     Card,
-    Hand,
     Moon,
     PassDirection,
     Phase,
     cards_of,
     compile_rules,
     mask_of,
+    new_hand,
     rule_set,
     score_hand,
 )
@@ -171,7 +171,9 @@ def play_both(variant: Variant, rng: random.Random) -> Counter[str]:
     hands, kitty = _deal(p, rng)
     dealer = rng.randrange(seats)
     direction = rng.choice(p["pass_cycle"])
-    fast = Hand(rules, [_mask(h) for h in hands], dealer=dealer, direction=PassDirection(direction), kitty=_mask(kitty))
+    fast = new_hand(
+        rules, [_mask(h) for h in hands], dealer=dealer, direction=PassDirection(direction), kitty=_mask(kitty)
+    )
     if direction != "none":
         passes = _passes(p, hands, rng)
         fast.exchange([[_index(card) for card in cards] for cards in passes])

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from arbiter.engine import Hand, PassDirection, RuleSet, Trick, compile_rules, mask_of, parse_cards, play_view
+from arbiter.engine import Hand, PassDirection, RuleSet, Trick, compile_rules, mask_of, new_hand, parse_cards, play_view
 from arbiter.sdk import BatchBot, Bot, CardView, MatchInfo, PassView
 from arbiter.sdk.views import Table
+
+PAST: Final = Trick(leader=0, cards=(), winner=0, points=0)
+"""A trick of which nothing is told but that it was the first."""
 
 
 def bot_class(name: str) -> type[Bot]:
@@ -78,22 +81,20 @@ def view_of(match: MatchInfo, hand: Hand) -> CardView:
 def position(match: MatchInfo, cards: str, trick: str = "", tricks: Sequence[tuple[int, str, int]] = ()) -> CardView:
     """Seat 0 to play, with these cards, after ``tricks``, each its leader, its cards and its winner.
 
-    Hearts count as broken, and the cards of ``trick`` were played by the seats before seat 0.
+    Hearts count as broken, and the cards of ``trick`` were played by the seats before seat 0. Where no ``tricks`` are
+    given, a first trick of unknown cards is past.
     """
     on_table = parse_cards(trick)
     finished = [
         Trick(leader, tuple(card.index for card in parse_cards(text)), winner, 0) for leader, text, winner in tricks
     ]
-    hand = Hand(
+    hand = new_hand(
         match.compiled,
         [mask_of(parse_cards(cards)), *[0] * (match.players - 1)],
         dealer=0,
         leader=(-len(on_table)) % match.players,
-        tricks=finished,
+        tricks=finished or [PAST],
+        trick=[card.index for card in on_table],
         broken=True,
     )
-    hand.trick = [card.index for card in on_table]
-    hand.turn = 0
-    following = mask_of(card for card in parse_cards(cards) if on_table and card.suit is on_table[0].suit)
-    hand.legal = following or hand.hands[0]
     return view_of(match, hand)

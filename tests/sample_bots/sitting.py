@@ -20,6 +20,7 @@ from arbiter.engine import (
     compile_rules,
     moon_choice,
     new_game,
+    new_hand,
     next_deal,
     pass_direction,
     score_hand,
@@ -131,7 +132,7 @@ class Sitting:
     def _seat(self, number: int, entrants: tuple[int, ...], dealt: NextDeal, state: GameState | None = None) -> Board:
         cards = deal(self.rules, self.deal_seed, number, dealt.hand_number)
         hands = self.deals.get(number, cards.hands)
-        hand = Hand(self.rules, hands, dealer=dealt.dealer, direction=dealt.direction, kitty=cards.kitty)
+        hand = new_hand(self.rules, hands, dealer=dealt.dealer, direction=dealt.direction, kitty=cards.kitty)
         return Board(number, entrants, state or new_game(self.rules), dealt, hand)
 
     def _batches(self, boards: list[Board]) -> Iterator[list[Board]]:

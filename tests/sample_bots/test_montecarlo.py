@@ -19,6 +19,7 @@ from arbiter.engine import (
     compile_rules,
     format_cards,
     mask_of,
+    new_hand,
     parse_cards,
     pass_direction,
     pass_target,
@@ -37,7 +38,7 @@ def played(rules: RuleSet, seed: int, cards: int) -> Hand:
     chance = random.Random(seed)
     compiled = compile_rules(rules)
     dealt = deal(compiled, seed.to_bytes(8, "big"), 1)
-    hand = Hand(
+    hand = new_hand(
         compiled,
         dealt.hands,
         dealer=seed % rules.players,

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from arbiter.engine import Hand, Phase, compile_rules, mask_of, rule_set
+from arbiter.engine import Phase, compile_rules, mask_of, new_hand, rule_set
 from arbiter.links import LocalLink
 from arbiter.match import HandRecord, SittingRecord
 from arbiter.sdk import Card, CardView, HandResult, MoonView, PassView
@@ -55,7 +55,7 @@ def expected(record: SittingRecord, place: int) -> Witness:
         seat = done.places.index(place)
         totals = before.get(done.board, (rules.source.start,) * rules.seats)
         common = (seat, done.dealer, done.direction, totals, rules.seats)
-        hand = Hand(rules, done.dealt, dealer=done.dealer, direction=done.direction, kitty=done.kitty)
+        hand = new_hand(rules, done.dealt, dealer=done.dealer, direction=done.direction, kitty=done.kitty)
         if hand.phase is Phase.PASSING:
             assert done.passed is not None
             key = (done.board, done.number, 0)

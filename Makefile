@@ -17,7 +17,7 @@ PROTO := $(PROTO_VENV)/stamps/proto-$(VERSION)
 CODE := arbiter workers sample_bots benchmarks tests scripts
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check proto bench differential pins oldest clean
+.PHONY: help demo test check proto compiled interpreted bench differential pins oldest clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
@@ -38,6 +38,13 @@ check: $(DEV)  ## style, types, arrows between the parts, contract
 proto: $(PROTO)  ## generate arbiter/api from proto/
 	$(PROTO_VENV)/bin/python scripts/generate_proto.py
 
+compiled: $(DEV)  ## compile the engine in place and try it; see docs/performance.md
+	$(BIN)/python scripts/compile_engine.py
+	$(BIN)/python -m pytest tests/engine tests/rules
+
+interpreted:  ## remove the compiled engine
+	$(PYTHON) scripts/compile_engine.py --remove
+
 bench: $(DEV)  ## measure hands per second
 	$(BIN)/python -m benchmarks
 
@@ -53,7 +60,7 @@ oldest: $(DEV) $(PROTO)  ## pass the tests on the oldest versions that pyproject
 	$(BIN)/uv pip install --quiet --python $(OLDEST_VENV) --resolution lowest-direct -e '.[dev]'
 	$(OLDEST_VENV)/bin/python -m pytest
 
-clean:  ## remove the environments
+clean: interpreted  ## remove the environments and the compiled engine
 	rm -rf $(VENV) $(PROTO_VENV) $(OLDEST_VENV)
 
 $(SERVER): pyproject.toml requirements/server.txt requirements/tools.txt $(SETUP)

@@ -13,6 +13,7 @@ import typer
 from arbiter import __version__
 from arbiter.cli import bot, demo, replay, rules, sitting, tournament
 from arbiter.cli.console import ConsoleHandler, errors, one_line
+from arbiter.engine import COMPILED
 from arbiter.errors import ArbiterError, InfrastructureError
 
 EXIT_INTERRUPTED = 130
@@ -35,7 +36,7 @@ tournament.app.command("deals")(replay.deals)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"arbiter {__version__}")
+        typer.echo(f"arbiter {__version__}, engine {'compiled' if COMPILED else 'interpreted'}")
         raise typer.Exit
 
 

@@ -5,6 +5,7 @@ Start reading at :mod:`arbiter.engine.ruleset` (what the rules are) and :mod:`ar
 played).
 """
 
+from arbiter.engine.build import COMPILED, StaleBuildError
 from arbiter.engine.cards import CARDS, Card, Rank, Suit, cards_of, format_cards, mask_of, parse_cards
 from arbiter.engine.catalog import OPTIONS, RULE_SETS, rule_set
 from arbiter.engine.claims import is_settled
@@ -31,6 +32,7 @@ from arbiter.engine.view import PassView, PlayView, pass_view, play_view
 
 __all__ = [
     "CARDS",
+    "COMPILED",
     "OPTIONS",
     "RULE_SETS",
     "Card",
@@ -53,6 +55,7 @@ __all__ = [
     "RuleSet",
     "RuleSetError",
     "Rules",
+    "StaleBuildError",
     "Suit",
     "Taken",
     "Trick",

@@ -11,9 +11,13 @@ from workers.settings import WorkerSettings
 
 
 def main() -> None:
-    """Take sittings from the queue until SIGTERM. Exit status 2 when a setting is missing or bad."""
+    """Take sittings from the queue until SIGTERM.
+
+    Exit status 2 when a setting is missing or bad, 4 when the machine does not protect from bots as required.
+    """
     try:
         settings = WorkerSettings.from_environment()
+        runner().run(worker().check())
     except ArbiterError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

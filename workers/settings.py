@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from arbiter.cage import CageSettings
 from arbiter.errors import UsageError
 
 
@@ -31,6 +32,8 @@ class WorkerSettings:
     """``ARBITER_UNSAFE_PROCESSES`` = 1: run bots as plain processes, without a cage."""
     name: str
     """``ARBITER_WORKER_NAME``: name in records; by default host and process id."""
+    cage: CageSettings = field(default_factory=CageSettings)
+    """What bots may use and what must hold: variables of :mod:`arbiter.cage.limits`."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> WorkerSettings:
@@ -57,5 +60,6 @@ class WorkerSettings:
             run_folder=Path(need("ARBITER_RUN_DIR")),
             hidden=tuple(Path(part) for part in environment.get("ARBITER_HIDDEN", "").split(":") if part),
             unsafe_processes=unsafe == "1",
+            cage=CageSettings.from_environment(environment),
             name=environment.get("ARBITER_WORKER_NAME") or f"{socket.gethostname()}-{os.getpid()}",
         )

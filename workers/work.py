@@ -44,12 +44,20 @@ class Worker:
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings: Final = settings
-        self._cage: Final[Cage] = choose_cage(settings.unsafe_processes, hidden=settings.hidden)
+        self._cage: Final[Cage] = choose_cage(settings.unsafe_processes, settings.hidden, settings.cage)
         self._spool: Final = Spool(settings.run_folder / "spool")
         self._channel: grpc.aio.Channel | None = None
         self._stub: worker_pb2_grpc.WorkerServiceAsyncStub | None = None
         self._current: asyncio.Task[None] | None = None
         self._stopping = False
+
+    async def check(self) -> None:
+        """See that this machine protects from bots as the host requires, before any is run.
+
+        Raises:
+            CageError: it does not; the message has the cause.
+        """
+        await self._cage.check()
 
     async def work(self, sitting: str) -> None:
         """Play one sitting, from lease to report. Returns also when there is nothing to do or it could not be done."""
@@ -144,7 +152,13 @@ class Worker:
             for place, player in enumerate(plan_message.players):
                 bot = Path(player.folder)
                 connection = host.add(f"seat{place}")
-                launch = Launch(bot, load_manifest(bot), connection.socket, {"ARBITER_TOKEN": connection.token})
+                launch = Launch(
+                    bot,
+                    load_manifest(bot),
+                    connection.socket,
+                    {"ARBITER_TOKEN": connection.token},
+                    sitting=folder.name,
+                )
                 links.append(ProcessLink(self._cage, launch, connection))
             async with host:
                 return await play_sitting(plan, links, progress.hand_done, read_load=LoadMeter().read)

@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from arbiter.cage.bubblewrap import BubblewrapCage
+from arbiter.cage.cgroups import Usage
+from arbiter.cage.errors import CageError
+from arbiter.cage.limits import CageSettings, Level, Limits
 from arbiter.cage.load import BotLoad, Load, LoadMeter
 from arbiter.cage.manifest import Manifest, ManifestError, load_manifest
 from arbiter.cage.plain import PlainCage
-from arbiter.cage.process import BotProcess, Cage, CageError, Exit, Launch
+from arbiter.cage.process import BotProcess, Cage, Exit, Launch
+from arbiter.cage.protections import Finding, Protection
 from arbiter.cage.snapshot import Snapshot, SnapshotError, SnapshotLimits, take_snapshot, verify_snapshot
 
 __all__ = [
@@ -18,16 +22,22 @@ __all__ = [
     "BubblewrapCage",
     "Cage",
     "CageError",
+    "CageSettings",
     "Exit",
+    "Finding",
     "Launch",
+    "Level",
+    "Limits",
     "Load",
     "LoadMeter",
     "Manifest",
     "ManifestError",
     "PlainCage",
+    "Protection",
     "Snapshot",
     "SnapshotError",
     "SnapshotLimits",
+    "Usage",
     "choose_cage",
     "load_manifest",
     "take_snapshot",
@@ -35,11 +45,12 @@ __all__ = [
 ]
 
 
-def choose_cage(unsafe: bool, hidden: Sequence[Path] = ()) -> Cage:
+def choose_cage(unsafe: bool, hidden: Sequence[Path] = (), settings: CageSettings | None = None) -> Cage:
     """The cage for this service: bubblewrap's, or none at all when the host asked for that explicitly.
 
     Args:
         unsafe: run bots as bare processes; only for bots of one's own.
         hidden: files and folders that no bot may see; without a cage nothing can be hidden.
+        settings: what bots may use and what must hold; without a cage nothing does.
     """
-    return PlainCage() if unsafe else BubblewrapCage(hidden)
+    return PlainCage() if unsafe else BubblewrapCage(hidden, settings)

@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 
 import arbiter
+from arbiter.cage.errors import CageError
 from arbiter.cage.manifest import Manifest
-from arbiter.cage.process import CageError
 
 PACKAGE_FOLDER = Path(arbiter.__file__).resolve().parent
 SDK_PARTS = ("__init__.py", "errors.py", "sdk", "engine", "wire", "api")
@@ -63,6 +63,11 @@ def bot_environment(address: str, home: str, python_path: str, extra: Mapping[st
 def fresh_uid() -> int:
     """An unprivileged user id for one bot, drawn from a range of 2**28 that nobody allocates; also its group id."""
     return _FIRST_UID + secrets.randbelow(_UIDS)
+
+
+def is_fresh_uid(uid: int) -> bool:
+    """Whether it is one of those."""
+    return _FIRST_UID <= uid <= _FIRST_UID + _UIDS
 
 
 def check_socket(socket: Path, as_other_user: bool) -> None:

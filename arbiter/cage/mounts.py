@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from arbiter.cage.command import PACKAGE_FOLDER, SDK_PARTS, interpreter
-from arbiter.cage.process import CageError
+from arbiter.cage.errors import CageError
+from arbiter.cage.limits import Limits
 
 BOT_FOLDER = PurePosixPath("/bot")
 SOCKET = PurePosixPath("/run/arbiter.sock")
 HOME = PurePosixPath("/tmp")
 SDK_FOLDER = PurePosixPath("/opt/sdk")
-HOME_BYTES = 64 << 20
-SHARED_MEMORY_BYTES = 16 << 20
+SHARED_MEMORY = PurePosixPath("/dev/shm")
 
 _TOP_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 # What the dynamic linker, Debian's alternatives, local time and a Java runtime read; nothing of it is secret.
@@ -39,15 +39,17 @@ class View:
     links: tuple[tuple[str, PurePosixPath], ...]
     hidden: tuple[Path, ...]
 
-    def arguments(self, folder: Path | None = None, socket: Path | None = None) -> list[str]:
+    def arguments(self, limits: Limits, folder: Path | None = None, socket: Path | None = None) -> list[str]:
         """Arguments of bubblewrap for the whole file system, with a bot's folder and its socket when given.
+
+        Its `limits` bound what can be written. Bubblewrap can't bound how many files that may be.
 
         Raises:
             CageError: something hidden would be visible and can't be masked.
         """
         binds = self.binds if folder is None else (*self.binds, Bind(folder.resolve(), BOT_FOLDER))
         arguments = ["--proc", "/proc", "--dev", "/dev"]
-        for place, size in ((HOME, HOME_BYTES), (PurePosixPath("/dev/shm"), SHARED_MEMORY_BYTES)):
+        for place, size in ((HOME, limits.tmp), (SHARED_MEMORY, limits.shm)):
             arguments += ["--perms", "1777", "--size", str(size), "--tmpfs", str(place)]
         places = [*(bind.target for bind in binds), *(place for _, place in self.links), SOCKET]
         for parent in _parents(places):

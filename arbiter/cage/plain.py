@@ -23,8 +23,9 @@ from arbiter.cage.command import (
     fresh_uid,
     interpreter,
 )
+from arbiter.cage.errors import CageError
 from arbiter.cage.pipes import LogPipe
-from arbiter.cage.process import BotProcess, CageError, Launch
+from arbiter.cage.process import BotProcess, Launch
 
 _POLL = 0.01  # seconds; a bot's children are not the service's, so the system reports no end of theirs
 # Through a shell, so that a command that can't be executed ends the bot with a line in its log, as it does in a cage.

@@ -10,16 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from arbiter.cage.cgroups import Usage
 from arbiter.cage.manifest import Manifest
 from arbiter.cage.pipes import LogPipe
-from arbiter.errors import InfrastructureError
 
 # After the last process of a bot is dead its log has ended, unless someone outside holds the other end.
 _LOG_PATIENCE = 1.0
-
-
-class CageError(InfrastructureError):
-    """A cage can't be built on this machine, or not around this bot; no bot is to blame."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +28,7 @@ class Launch:
         socket: unix socket of the arbiter on the host, listening, and open to the bot's user (mode 0666).
         environment: variables beside those of the contract (see `arbiter.cage.command`); may hold tokens.
         log_limit: bytes of stdout and stderr together that are kept.
+        sitting: a word; bots of the same one share a control group above their own.
     """
 
     folder: Path
@@ -39,22 +36,26 @@ class Launch:
     socket: Path
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     log_limit: int = 65536
+    sitting: str = "alone"
 
 
 @dataclass(frozen=True)
 class Exit:
-    """How a bot's process ended: exactly one of the two is set."""
+    """How a bot's process ended: exactly one of the first two is set."""
 
     code: int | None = None
     signal: int | None = None
+    out_of_memory: bool = False
+    """The kernel killed a process of it because its memory limit was reached."""
 
     def __str__(self) -> str:
+        cause = ", out of memory" if self.out_of_memory else ""
         if self.signal is None:
-            return f"exit status {self.code}"
+            return f"exit status {self.code}{cause}"
         try:
-            return f"killed by {signal.Signals(self.signal).name}"
+            return f"killed by {signal.Signals(self.signal).name}{cause}"
         except ValueError:
-            return f"killed by signal {self.signal}"
+            return f"killed by signal {self.signal}{cause}"
 
 
 class BotProcess(ABC):
@@ -78,6 +79,11 @@ class BotProcess(ABC):
     def exit(self) -> Exit | None:
         """How it ended; None while anything of it may still run."""
         return self._exit
+
+    @property
+    def usage(self) -> Usage | None:
+        """What it has used until now, or in all; None where no control group counts it."""
+        return None
 
     @property
     def log(self) -> bytes:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from arbiter.cage import Launch, LoadMeter, Manifest, choose_cage, load_manifest, take_snapshot
+from arbiter.cage import CageSettings, Launch, LoadMeter, Manifest, choose_cage, load_manifest, take_snapshot
 from arbiter.cli.console import errors, one_line, output, print_json
 from arbiter.cli.options import Json, Unsafe
 from arbiter.engine import rule_set
@@ -100,7 +100,7 @@ async def _try_out(
     folder: Path, manifest: Manifest, rules_name: str, boards: int, unsafe_processes: bool
 ) -> SittingRecord:
     """One sitting of the bot, in place 0, against stand-ins in this process."""
-    cage = choose_cage(unsafe_processes)
+    cage = choose_cage(unsafe_processes, settings=CageSettings.from_environment())
     await cage.check()
     rules = rule_set(rules_name)
     with tempfile.TemporaryDirectory(prefix="arbiter-", ignore_cleanup_errors=True) as run:

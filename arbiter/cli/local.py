@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import arbiter
-from arbiter.cage import Cage, Launch, choose_cage, load_manifest
+from arbiter.cage import Cage, CageSettings, Launch, choose_cage, load_manifest
 from arbiter.cli.progress import ProgressView
 from arbiter.errors import InfrastructureError, UsageError
 from arbiter.links import BotHost, LinkLost, ProcessLink
@@ -47,7 +47,7 @@ class LocalOptions:
     @property
     def cage(self) -> Cage:
         """The cage that bots are put into."""
-        return choose_cage(self.unsafe_processes, hidden=[self.data])
+        return choose_cage(self.unsafe_processes, [self.data], CageSettings.from_environment())
 
 
 async def check_bots(entrants: list[Entrant], options: LocalOptions, patience: Sequence[float]) -> None:
@@ -60,7 +60,8 @@ async def check_bots(entrants: list[Entrant], options: LocalOptions, patience: S
         SpecError: a bot does not start; says what was seen.
         InfrastructureError: the cage does not work on this machine.
     """
-    await options.cage.check()
+    cage = options.cage
+    await cage.check()
     with RunDirectory() as run:
         _open_to_bots(run, options)
         host = BotHost(run)
@@ -69,7 +70,7 @@ async def check_bots(entrants: list[Entrant], options: LocalOptions, patience: S
             folder = Path(entrant.folder)
             connection = host.add(f"bot{entrant.index}")
             launch = Launch(folder, load_manifest(folder), connection.socket, {"ARBITER_TOKEN": connection.token})
-            links.append(ProcessLink(options.cage, launch, connection))
+            links.append(ProcessLink(cage, launch, connection))
         # As many as a table or two start at once in a sitting: a hundred would take one another's allowance.
         turn = asyncio.Semaphore(STARTS_AT_ONCE)
         async with host:

@@ -8,12 +8,15 @@ from typing import Final
 import grpc
 
 from arbiter.api.bot.v1 import bot_pb2
-from arbiter.cage import BotProcess, Cage, Launch
+from arbiter.cage import BotProcess, Cage, Exit, Launch
 from arbiter.links.host import MAX_MESSAGE_BYTES, Connection
 from arbiter.links.link import Ending, FaultCode, Link, LinkLost, greeting_of
 
 EXIT_PATIENCE: Final = 2.0
 """Seconds between the end of a stream and the end of its process within which it counts as a crash."""
+
+MEMORY_ERRORS: Final = ("MemoryError", "std::bad_alloc", "heap out of memory", "OutOfMemoryError")
+"""How Python, C++, V8 and the JVM name it when a process is refused more memory; the kernel keeps no record of that."""
 
 
 class ProcessLink(Link):
@@ -40,8 +43,7 @@ class ProcessLink(Link):
             if not greeting.done():
                 if ended.done():
                     hint = " (does it call run()?)" if ended.result().code == 0 else ""
-                    detail = f"ended before its greeting: {ended.result()}{hint}{self._last_words()}"
-                    raise LinkLost(FaultCode.CRASH, detail)
+                    raise self._lost_by_end(ended.result(), f"ended before its greeting: {ended.result()}{hint}")
                 raise LinkLost(FaultCode.TIMEOUT, f"no greeting within the start-up allowance of {patience:g} s")
             message = greeting.result()
         finally:
@@ -89,10 +91,13 @@ class ProcessLink(Link):
                 "closed its stream while its process went on, or sent a message of more than"
                 f" {MAX_MESSAGE_BYTES // 1024} KiB, which ends the stream",
             )
-        return LinkLost(FaultCode.CRASH, f"{ended}{self._last_words()}")
+        return self._lost_by_end(ended, str(ended))
 
-    def _last_words(self) -> str:
-        """The last line of the bot's log, which mostly names the error."""
+    def _lost_by_end(self, ended: Exit, detail: str) -> LinkLost:
+        """The end of the process: by its memory, as the kernel says or its own last line does, or else a crash."""
         assert self._process is not None
         lines = self._process.log.decode(errors="replace").strip().splitlines()
-        return f"; its last line: {lines[-1][:200]}" if lines else ""
+        last = lines[-1][:200] if lines else ""
+        memory = ended.out_of_memory or (ended.code != 0 and any(words in last for words in MEMORY_ERRORS))
+        code = FaultCode.OUT_OF_MEMORY if memory else FaultCode.CRASH
+        return LinkLost(code, f"{detail}; its last line: {last}" if last else detail)

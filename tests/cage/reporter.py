@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-LIMITS = (resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE, resource.RLIMIT_CORE)
+LIMITS = ("NPROC", "NOFILE", "CORE", "FSIZE", "AS")
 PLACES = ("/bot", "/", "/dev", "/etc", "/run", "/usr", "/opt/sdk", "/opt/sdk/arbiter", sys.prefix, "/tmp", "/dev/shm")
 
 
@@ -83,18 +83,21 @@ def main() -> None:
         "run": sorted(os.listdir("/run")),
         "sdk": sorted(os.listdir("/opt/sdk/arbiter")),
         "uid": os.getuid(),
-        "status": {key: status[key] for key in ("CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Groups")},
+        "status": {
+            key: status[key] for key in ("CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Groups", "Seccomp")
+        },
         "descriptors": [number for number in range(1024) if is_open(number)],
         "stdin": os.read(0, 1).decode(),
         "write": {place: attempt(Path(place, "new").touch) for place in PLACES},
         "change": attempt(lambda: Path("/bot/bot.py").write_text("")),
         "proc_sys": attempt(lambda: write_same_back("/proc/sys/kernel/core_pattern")),
         "tcp": attempt(lambda: connect("127.0.0.1", asked["port"])),
-        "interfaces": [name for _, name in socket.if_nameindex()],
+        "interfaces": [line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:]],
+        "groups": Path("/proc/self/cgroup").read_text().splitlines(),
         "abstract": attempt(lambda: echo("\0" + asked["abstract"])),
         "echo": echo(os.environ["ARBITER_ADDRESS"]),
         "visible": visible(asked["paths"]),
-        "limits": [resource.getrlimit(kind)[1] for kind in LIMITS],
+        "limits": {name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[1] for name in LIMITS},
         "fill": {folder: attempt(partial(fill, folder, 100 << 20)) for folder in ("/tmp", "/dev/shm")},
         "fits": attempt(lambda: fill("/tmp", 60 << 20)),
         "processes": sorted(int(name) for name in os.listdir("/proc") if name.isdigit()),

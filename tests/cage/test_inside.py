@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from arbiter.cage import Limits
 from tests.cage import reporter
 from tests.cage.conftest import Service
 from tests.cage.support import echo_socket, make_bot
@@ -86,12 +87,13 @@ def test_only_tmp_and_shared_memory_can_be_written(report: Report) -> None:
 
 
 def test_what_can_be_written_is_bounded(report: Report) -> None:
-    assert report.found["fill"] == {"/tmp": "ENOSPC", "/dev/shm": "ENOSPC"}
+    # A file in /tmp is bounded like /tmp itself, and which of the two is met first does not matter.
+    assert report.found["fill"] in ({"/tmp": errno, "/dev/shm": "ENOSPC"} for errno in ("ENOSPC", "EFBIG"))
     assert report.found["fits"] == "done"
 
 
 def test_no_network(report: Report) -> None:
-    assert report.found["tcp"] in {"ECONNREFUSED", "ENETUNREACH"}  # though the test listened at that port
+    assert report.found["tcp"] == "EAFNOSUPPORT"  # though the test listened at that port
     assert report.found["interfaces"] in (["lo"], [])
     assert report.found["abstract"] == "ECONNREFUSED"
 
@@ -138,13 +140,23 @@ def test_has_no_privilege_left(report: Report) -> None:
     assert report.found["proc_sys"] in {"EACCES", "EROFS", "EPERM"}
 
 
-def test_ordinary_users_bot_can_make_no_user_namespace(report: Report, service: Service) -> None:
-    if service.command[0] == "setpriv":  # root's bots are outside all user namespaces
-        assert report.found["user_namespace"] in {"EPERM", "ENOSPC"}
+def test_can_make_no_user_namespace(report: Report) -> None:
+    assert report.found["user_namespace"] == "EPERM"
+
+
+def test_system_calls_are_filtered(report: Report) -> None:
+    assert report.found["status"]["Seccomp"] == "2"
 
 
 def test_limits_hold_inside(report: Report) -> None:
-    assert report.found["limits"] == [64, 512, 0]
+    limits = Limits()
+    space = report.found["limits"].pop("AS")
+    assert report.found["limits"] == {"NPROC": 64, "NOFILE": 512, "CORE": 0, "FSIZE": 64 << 20}
+    assert space in {limits.address_space(grouped=True), limits.address_space(grouped=False)}
+
+
+def test_names_of_control_groups_are_hidden(report: Report) -> None:
+    assert not [line for line in report.found["groups"] if "hearts" in line]
 
 
 def test_stdin_is_empty_and_no_descriptor_came_along(report: Report) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from arbiter import __version__
-from arbiter.cli import bot, demo, replay, rules, sitting, tournament
+from arbiter.cli import bot, cage, demo, replay, rules, sitting, tournament
 from arbiter.cli.console import ConsoleHandler, errors, one_line
 from arbiter.engine import COMPILED
 from arbiter.errors import ArbiterError, InfrastructureError
@@ -29,6 +29,7 @@ app.command("demo")(demo.demo)
 app.add_typer(tournament.app, name="tournament")
 app.add_typer(replay.app, name="replay")
 app.add_typer(bot.app, name="bot")
+app.add_typer(cage.app, name="cage")
 app.add_typer(rules.app, name="rules")
 app.add_typer(sitting.app, name="sitting")
 tournament.app.command("deals")(replay.deals)

@@ -3,22 +3,25 @@
 Usage: holder.py {caged,bare} {finish,hold} BOT_FOLDER SOCKET
 
 ``finish`` waits for the bot's end; ``hold`` reports the start and then waits for ever, to be killed.
+The variable LEVEL says what has to hold before the bot is run.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 
-from arbiter.cage import CageError, Launch, choose_cage, load_manifest
+from arbiter.cage import CageError, CageSettings, Launch, Level, choose_cage, load_manifest
 
 
 async def main(kind: str, mode: str, folder: Path, socket: Path) -> None:
     launch = Launch(folder, load_manifest(folder), socket, {"ARBITER_TOKEN": "secret-of-the-seat"})
     try:
-        bot = await choose_cage(unsafe=kind == "bare").start(launch)
+        settings = CageSettings(level=Level(os.environ.get("LEVEL", "basic")))
+        bot = await choose_cage(unsafe=kind == "bare", settings=settings).start(launch)
     except CageError as error:
         print(json.dumps({"error": str(error)}), flush=True)
         return

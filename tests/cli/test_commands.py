@@ -127,7 +127,7 @@ def test_colours_are_for_terminals_that_want_them(call: Call, played: Path, monk
 
 def test_the_version_and_the_help(call: Call) -> None:
     assert call("--version").output.startswith("arbiter ")
-    for words in ((), ("tournament",), ("replay",), ("bot",), ("tournament", "run"), ("demo",)):
+    for words in ((), ("tournament",), ("replay",), ("bot",), ("cage", "check"), ("tournament", "run"), ("demo",)):
         assert "Usage: " in call(*words, "--help").output
 
 

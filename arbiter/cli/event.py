@@ -6,7 +6,7 @@ import asyncio
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,12 +18,15 @@ from arbiter.cli.console import errors, print_json, results_console
 from arbiter.cli.local import LocalOptions, cancelled_by_sigterm, check_bots, refuse_finished, run_tournament
 from arbiter.cli.progress import ProgressView
 from arbiter.cli.tables import crosstable_table, faults_table, standings_table
-from arbiter.errors import InfrastructureError
+from arbiter.errors import InfrastructureError, UsageError
 from arbiter.store import Entrant, Store, StoreError, TournamentState, UnknownTournament
 from arbiter.supervisor.redis import hide_passwords
 from arbiter.tournament import TournamentReport, TournamentSpec, enter, new_id, plan_tournament, report
 
 EXIT_INTERRUPTED = 130
+
+GATE = ("gate", "--resume")
+"""How a gate is gone on with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ def resume_event(prefix: str, options: EventOptions) -> None:
             return
         refuse_finished(store, tournament.id)
         spec = TournamentSpec.from_dict(tournament.spec)
+        if spec.gate is not None:
+            raise UsageError(f"{tournament.id} is a gate; go on with: {resume_command(tournament.id, options, GATE)}")
         _play(runner, store, tournament.id, options.local(spec), options)
 
 
@@ -100,13 +105,13 @@ def _play(
     try:
         state = runner.run(_until_end(store, tournament_id, local, begin))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        if _exists(store, tournament_id):
+        if exists(store, tournament_id):
             errors.print("\nInterrupted. Nothing that was recorded is lost; to go on:")
             command = resume_command(tournament_id, options)
             errors.print(f"  {command}", style="bold", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(EXIT_INTERRUPTED) from None
     except InfrastructureError as error:
-        if not _exists(store, tournament_id):
+        if not exists(store, tournament_id):
             raise
         raise InfrastructureError(f"{error}; to go on: {resume_command(tournament_id, options)}") from error
     found = report(store, tournament_id)
@@ -131,7 +136,7 @@ async def _until_end(
         return await run_tournament(store, tournament_id, local, ProgressView(errors), begin)
 
 
-def _exists(store: Store, tournament_id: str) -> bool:
+def exists(store: Store, tournament_id: str) -> bool:
     """Whether there is anything to go on with."""
     try:
         store.tournament(tournament_id)
@@ -140,9 +145,9 @@ def _exists(store: Store, tournament_id: str) -> bool:
     return True
 
 
-def resume_command(tournament_id: str, options: EventOptions) -> str:
+def resume_command(tournament_id: str, options: EventOptions, words: Sequence[str] = ("tournament", "resume")) -> str:
     """The command that goes on with a tournament, with the options that it needs; a password is not shown."""
-    words = [program(), "tournament", "resume", tournament_id, *_data_option(options)]
+    words = [program(), *words, tournament_id, *_data_option(options)]
     if options.redis_url:
         words += ["--redis", hide_passwords(options.redis_url)]
     if options.listen:

@@ -113,8 +113,9 @@ async def run_tournament(
     options: LocalOptions,
     view: ProgressView,
     begin: Callable[[], None] = lambda: None,
+    enough: Callable[[], bool] = lambda: False,
 ) -> TournamentState:
-    """Run or resume a tournament to its end; returns the final state.
+    """Run or resume a tournament to its end, or until what is recorded is ``enough``; returns the final state.
 
     When it ends in any other way, everything that was started is ended and the tournament is paused; what was recorded
     stays. ``begin`` is called as soon as everything that can be missing is there: it writes the plan of a new
@@ -149,7 +150,7 @@ async def run_tournament(
             ]
             sender = CelerySender(redis_url, queue)
             stack.callback(sender.close)
-            coordinator = Coordinator(store, desk, sender, tournament, options.workers, view.trouble)
+            coordinator = Coordinator(store, desk, sender, tournament, options.workers, view.trouble, enough)
             keeper = Keeper(commands, patience=Patience(grace=STOP_GRACE))
             try:
                 return await _first_end(

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from arbiter import __version__
-from arbiter.cli import bot, cage, demo, replay, rules, sitting, tournament
+from arbiter.cli import bot, cage, demo, gate, replay, rules, sitting, tournament
 from arbiter.cli.console import ConsoleHandler, errors, one_line
 from arbiter.engine import COMPILED
 from arbiter.errors import ArbiterError, InfrastructureError
@@ -26,6 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("demo")(demo.demo)
+app.command("gate")(gate.gate)
 app.add_typer(tournament.app, name="tournament")
 app.add_typer(replay.app, name="replay")
 app.add_typer(bot.app, name="bot")
@@ -51,7 +52,7 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line. Exit status: 0 done, 1 failed, 2 usage, 4 infrastructure, 130 interrupted."""
+    """Run the command line. Exit status: 0 done, 1 failed, 2 usage, 3 no verdict, 4 infrastructure, 130 interrupted."""
     logging.basicConfig(level=logging.WARNING, handlers=[ConsoleHandler()])
     try:
         app()

@@ -23,7 +23,7 @@ from arbiter.store.records import (
     SittingState,
     TournamentState,
 )
-from arbiter.store.tables import AttemptRow, ResultRow, SittingRow, TournamentRow
+from arbiter.store.tables import AttemptRow, MatchRow, ResultRow, SittingRow, TournamentRow
 
 
 def locked(session: Session, key: SittingKey) -> SittingRow | None:
@@ -156,10 +156,21 @@ def in_state(session: Session, tournament: str, state: SittingState, limit: int 
     return [_key(sitting) for sitting in session.scalars(_of(tournament, state).limit(limit))]
 
 
-def match_recorded(session: Session, tournament: str, match: int) -> bool:
-    """Whether every sitting of a match is recorded; raises `UnknownSitting` when there is no such match."""
+def deal_set_recorded(session: Session, tournament: str, match: int) -> bool:
+    """Whether every sitting over a match's deal set is recorded, those of other matches over it included; raises
+    `UnknownSitting` when there is no such match."""
+    commitment = (
+        select(MatchRow.commitment)
+        .where(MatchRow.tournament_id == tournament, MatchRow.number == match)
+        .scalar_subquery()
+    )
     states = session.scalars(
-        select(SittingRow.state).where(SittingRow.tournament_id == tournament, SittingRow.match_number == match)
+        select(SittingRow.state)
+        .join(
+            MatchRow,
+            (MatchRow.tournament_id == SittingRow.tournament_id) & (MatchRow.number == SittingRow.match_number),
+        )
+        .where(SittingRow.tournament_id == tournament, MatchRow.commitment == commitment)
     ).all()
     if not states:
         raise UnknownSitting(f"tournament {tournament} has no match {match}")

@@ -22,7 +22,7 @@ class TournamentState(StrEnum):
     SCHEDULED = "scheduled"  #: complete and fixed, waiting for its start
     RUNNING = "running"  #: its sittings are leased out
     PAUSED = "paused"  #: nothing new is leased; results of what was leased are still taken
-    COMPLETED = "completed"  #: every sitting is recorded; final
+    COMPLETED = "completed"  #: every sitting is recorded, or as many as a gate's verdict took; final
     CANCELLED = "cancelled"  #: ended early by the host; final
     FAILED = "failed"  #: can't go on without the host, who may set it running again
 

@@ -96,14 +96,15 @@ def seat_results(session: Session, tournament: str) -> list[tuple[int, int, Seat
     return [(match, sitting, SeatResult(*result)) for match, sitting, *result in session.execute(wanted)]
 
 
-def board_totals(session: Session, tournament: str) -> list[BoardTotal]:
-    """Of matches whose every sitting is recorded, by match, board, entrant; raises `UnknownTournament`."""
+def board_totals(session: Session, tournament: str, first_match: int) -> list[BoardTotal]:
+    """Of matches over whose deal set every sitting is recorded, from `first_match` on, by match, board, entrant; raises
+    `UnknownTournament`."""
     plans.get(session, tournament)
     where = (SittingRow.match_number, SeatResultRow.board, SeatResultRow.entrant)
     rows = session.execute(
         select(*where, func.count(), func.sum(SeatResultRow.hands), func.sum(SeatResultRow.total))
         .join(SeatResultRow, SeatResultRow.sitting_id == SittingRow.id)
-        .where(SittingRow.tournament_id == tournament, _complete(tournament))
+        .where(SittingRow.tournament_id == tournament, SittingRow.match_number >= first_match, _complete(tournament))
         .group_by(*where)
         .order_by(*where)
     )
@@ -114,11 +115,19 @@ def board_totals(session: Session, tournament: str) -> list[BoardTotal]:
 
 
 def _complete(tournament: str) -> ColumnElement[bool]:
-    """Whether every sitting of the match that a sitting belongs to is recorded."""
-    incomplete = select(SittingRow.match_number).where(
-        SittingRow.tournament_id == tournament, SittingRow.state != SittingState.RECORDED
+    """Whether every sitting over the deal set of a sitting's match is recorded, those of other matches included."""
+    incomplete = (
+        select(MatchRow.commitment)
+        .join(
+            SittingRow,
+            (SittingRow.tournament_id == MatchRow.tournament_id) & (SittingRow.match_number == MatchRow.number),
+        )
+        .where(MatchRow.tournament_id == tournament, SittingRow.state != SittingState.RECORDED)
     )
-    return SittingRow.match_number.not_in(incomplete)
+    complete = select(MatchRow.number).where(
+        MatchRow.tournament_id == tournament, MatchRow.commitment.not_in(incomplete)
+    )
+    return SittingRow.match_number.in_(complete)
 
 
 def fault_counts(session: Session, tournament: str) -> dict[int, dict[str, int]]:

@@ -192,10 +192,13 @@ class Store:
         with self._database.read() as session:
             return leasing.in_state(session, tournament, SittingState.FAILED, None)
 
-    def match_recorded(self, tournament: str, match: int) -> bool:
-        """Whether every sitting of a match is recorded; raises `UnknownSitting` when there is no such match."""
+    def deal_set_recorded(self, tournament: str, match: int) -> bool:
+        """Whether every sitting over a match's deal set is recorded, of all matches that share it.
+
+        Raises `UnknownSitting` when there is no such match.
+        """
         with self._database.read() as session:
-            return leasing.match_recorded(session, tournament, match)
+            return leasing.deal_set_recorded(session, tournament, match)
 
     def leases(self, tournament: str) -> list[Lease]:
         """The leases that are held, in schedule order."""
@@ -237,13 +240,13 @@ class Store:
         with self._database.read() as session:
             return results.seat_results(session, tournament)
 
-    def board_totals(self, tournament: str) -> list[BoardTotal]:
-        """What entrants made of the boards of complete matches, by match, board and entrant.
+    def board_totals(self, tournament: str, *, first_match: int = 0) -> list[BoardTotal]:
+        """What entrants made of the boards of complete matches from `first_match` on, by match, board and entrant.
 
-        A match is complete when every sitting of it is recorded.
+        A match is complete when every sitting over its deal set is recorded, those of other matches included.
         """
         with self._database.read() as session:
-            return results.board_totals(session, tournament)
+            return results.board_totals(session, tournament, first_match)
 
     def fault_counts(self, tournament: str) -> dict[int, dict[str, int]]:
         """Number of recorded faults by entrant and code, those with none left out."""

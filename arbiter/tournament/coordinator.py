@@ -52,6 +52,7 @@ class Coordinator:
         tournament: id of the tournament.
         workers: number of workers; a few sittings more than these are kept in the queue.
         on_trouble: called with one line for people whenever the queue can't be reached.
+        enough: asked after each report whether what is recorded is enough; then the rest is not played.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Coordinator:
         tournament: str,
         workers: int,
         on_trouble: Callable[[str], None] = log.warning,
+        enough: Callable[[], bool] = lambda: False,
     ) -> None:
         self._store: Final = store
         self._desk: Final = desk
@@ -69,11 +71,13 @@ class Coordinator:
         self._tournament: Final = tournament
         self._window: Final = 2 * workers
         self._on_trouble: Final = on_trouble
+        self._enough: Final = enough
         self._sent: dict[SittingKey, float] = {}
         self._changed: Final = asyncio.Event()
 
     async def run(self) -> TournamentState:
-        """Send, watch and send again until every sitting is recorded or can't be played; returns the final state."""
+        """Send, watch and send again until every sitting is recorded or can't be played, or what is recorded is enough;
+        returns the final state."""
         loop = asyncio.get_running_loop()
 
         def wake() -> None:
@@ -109,7 +113,7 @@ class Coordinator:
         if state is not TournamentState.RUNNING:
             return state
         progress = self._store.progress(self._tournament)
-        if progress.done:
+        if self._enough() or progress.done:
             return self._store.set_state(self._tournament, TournamentState.COMPLETED, now=now).state
         if not progress.unfinished:
             reason = self._failure()

@@ -30,6 +30,7 @@ from arbiter.store import (
     Tournament,
     UnknownSitting,
 )
+from arbiter.tournament.gate_terms import MATCHES_PER_TABLE
 from arbiter.tournament.spec import TournamentSpec
 
 LEASE: Final = timedelta(seconds=10)
@@ -206,16 +207,25 @@ def _plan(known: _Known, match: Match, key: SittingKey) -> SittingPlan:
                 entrant=index,
                 name=known.entrants[index].name,
                 digest=known.entrants[index].digest,
-                bot_seed=derive_bot_seed(known.tournament.deal_seed, match.index, key.sitting, index),
+                bot_seed=_bot_seed(known, match, key, place),
                 clock=spec.clocks[index],
             )
-            for index in match.entrants
+            for place, index in enumerate(match.entrants)
         ),
         open_tables=spec.open_tables,
         fault_limit=spec.fault_limit,
         fault_policy=spec.fault_policy,
         early_end=spec.early_end,
     )
+
+
+def _bot_seed(known: _Known, match: Match, key: SittingKey, place: int) -> bytes:
+    """The seed for a bot's own randomness: in the two matches of a gate's table the same at each place, so that what
+    two bots decide alike comes out alike."""
+    seed = known.tournament.deal_seed
+    if known.spec.gate is not None:
+        return derive_bot_seed(seed, match.index // MATCHES_PER_TABLE, key.sitting, place)
+    return derive_bot_seed(seed, match.index, key.sitting, match.entrants[place])
 
 
 def _check_faults(faults: Sequence[PlayedFault]) -> None:

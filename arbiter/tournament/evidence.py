@@ -13,13 +13,10 @@ from arbiter.store import Store
 from arbiter.tournament.spec import Side, TournamentSpec, lowest_wins
 
 
-def sides_of(store: Store, tournament_id: str, spec: TournamentSpec) -> tuple[Side, ...]:
-    """Who is ranked: the sides, or every entrant alone."""
-    return spec.sides or tuple(Side(entrant.name, (entrant.index,)) for entrant in store.entrants(tournament_id))
-
-
-def board_scores(store: Store, tournament_id: str, spec: TournamentSpec, sides: Sequence[Side]) -> list[BoardScore]:
-    """The evidence: each board of each complete match with all its seatings, by side.
+def board_scores(
+    store: Store, tournament_id: str, spec: TournamentSpec, sides: Sequence[Side], *, first_match: int = 0
+) -> list[BoardScore]:
+    """The evidence: each board of each complete match with all its seatings, by side; from ``first_match`` on.
 
     A side's points are those of all its partners, its hands are counted once. They are read off the totals, which extra
     hands between tied seats do not move. In a match that a side forfeited, each of its hands counts as the worst there
@@ -30,7 +27,7 @@ def board_scores(store: Store, tournament_id: str, spec: TournamentSpec, sides: 
     side_of = {entrant: number for number, side in enumerate(sides) for entrant in side.entrants}
     points: dict[tuple[int, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
     hands: dict[tuple[int, int], int] = {}
-    for total in store.board_totals(tournament_id):
+    for total in store.board_totals(tournament_id, first_match=first_match):
         board = total.match, total.board
         points[board][side_of[total.entrant]] += rules.sign * (total.total - rules.start * total.seatings)
         hands[board] = total.hands
@@ -82,7 +79,7 @@ def ladder_ratings(store: Store, spec: TournamentSpec) -> dict[str, Rating]:
         other = TournamentSpec.from_dict(tournament.spec)
         if (other.rules, other.match_format) != (spec.rules, spec.match_format):
             continue
-        sides = sides_of(store, tournament.id, other)
+        sides = other.sides_of(store.entrants(tournament.id))
         keys = version_keys(store, tournament.id, sides)
         for key, side in zip(keys, sides, strict=True):
             names[key] = min(names.get(key, side.name), side.name)

@@ -11,6 +11,7 @@ from pathlib import Path
 from arbiter.cage import load_manifest, take_snapshot
 from arbiter.deals import commitment, derive_deal_seed, sides_per_match
 from arbiter.deals.deal import SEED_BYTES
+from arbiter.engine import RuleSet
 from arbiter.schedule import round_robin
 from arbiter.store import Entrant, Match, Tournament, TournamentState
 from arbiter.tournament.spec import EntrantSpec, Side, SpecError, TournamentSpec
@@ -54,15 +55,12 @@ def plan_tournament(
     The tournament's seed is the file's, else 32 bytes drawn from the operating system.
     """
     seed = spec.deal_seed or secrets.token_bytes(SEED_BYTES)
-    sides = spec.sides or tuple(Side(entrant.name, (entrant.index,)) for entrant in entrants)
+    sides = spec.sides_of(entrants)
     groups = round_robin(len(sides), sides_per_match(spec.rules), meetings=spec.meetings)
     matches: list[Match] = []
     for index, group in enumerate(groups):
         deal_seed = derive_deal_seed(seed, index)
-        # Place p belongs to side p mod t of the match's t sides: partners sit opposite (see arbiter.deals.seatings).
-        places = tuple(
-            sides[group[place % len(group)]].entrants[place // len(group)] for place in range(spec.rules.players)
-        )
+        places = places_of([sides[side] for side in group], spec.rules)
         matches.append(Match(index, places, deal_seed, commitment(deal_seed), spec.boards))
     tournament = Tournament(
         id=tournament_id,
@@ -73,3 +71,11 @@ def plan_tournament(
         created_at=now,
     )
     return tournament, matches
+
+
+def places_of(sides: Sequence[Side], rules: RuleSet) -> tuple[int, ...]:
+    """The entrants of a match in the order of its places.
+
+    Place p belongs to side p mod t of the match's t sides: partners sit opposite (see ``arbiter.deals.seatings``).
+    """
+    return tuple(sides[place % len(sides)].entrants[place // len(sides)] for place in range(rules.players))

@@ -41,7 +41,7 @@ class PublishedDealSet:
     boards: int
     commitment: str
     deal_seed: bytes | None = field(repr=False)
-    """None until the match's last sitting is recorded."""
+    """None until the last sitting over it is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class PublishedDeals:
 def published_deals(store: Store, tournament_id: str) -> PublishedDeals:
     """The commitments of a tournament's deal sets, and those seeds that no bot can make use of any more.
 
-    A deal seed is published with its match's last sitting. The tournament's seed gives away every deal seed, so it has
-    to wait until all is recorded and nothing can be played any more.
+    A deal seed is published with the last sitting over its deal set. The tournament's seed gives away every deal seed,
+    so it has to wait until all is recorded and nothing can be played any more.
 
     Raises:
         UnknownTournament: there is no such tournament.
@@ -89,7 +89,7 @@ def published_deals(store: Store, tournament_id: str) -> PublishedDeals:
                 match=match.index,
                 boards=match.boards,
                 commitment=match.commitment,
-                deal_seed=match.deal_seed if over or store.match_recorded(tournament_id, match.index) else None,
+                deal_seed=match.deal_seed if over or store.deal_set_recorded(tournament_id, match.index) else None,
             )
             for match in store.matches(tournament_id)
         ),
@@ -97,10 +97,10 @@ def published_deals(store: Store, tournament_id: str) -> PublishedDeals:
 
 
 def released_replay(store: Store, key: SittingKey) -> Replay:
-    """The replay of a sitting whose match is complete.
+    """The replay of a sitting whose deal set is played to its end.
 
     Raises:
-        NotReleased: other sittings of the match are still to be played.
+        NotReleased: other sittings over the deal set are still to be played.
         UnknownSitting: there is no such sitting, or it is not recorded.
     """
     _check_released(store, key, "replays")
@@ -137,7 +137,7 @@ def _match(store: Store, key: SittingKey) -> Match:
 
 
 def _check_released(store: Store, key: SittingKey, what: str) -> None:
-    if not store.match_recorded(key.tournament, key.match):
+    if not store.deal_set_recorded(key.tournament, key.match):
         raise NotReleased(
             f"match {key.tournament}/{key.match} is still being played; its {what} are shown after its last sitting"
         )

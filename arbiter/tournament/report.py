@@ -8,7 +8,7 @@ from typing import Any
 
 from arbiter.rating import Estimate, Pairing, Rating, Standing, crosstable, standings
 from arbiter.store import Progress, Store, Tournament
-from arbiter.tournament.evidence import board_scores, forfeited, ladder_ratings, sides_of, version_keys
+from arbiter.tournament.evidence import board_scores, forfeited, ladder_ratings, version_keys
 from arbiter.tournament.spec import TournamentSpec, lowest_wins
 
 
@@ -102,7 +102,7 @@ def report(store: Store, tournament_id: str) -> TournamentReport:
     """Read a tournament's results as they stand."""
     tournament = store.tournament(tournament_id)
     spec = TournamentSpec.from_dict(tournament.spec)
-    sides = sides_of(store, tournament_id, spec)
+    sides = spec.sides_of(store.entrants(tournament_id))
     names = tuple(side.name for side in sides)
     evidence = board_scores(store, tournament_id, spec, sides)
     lowest = lowest_wins(spec.rules)

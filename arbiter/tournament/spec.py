@@ -18,6 +18,8 @@ from arbiter.engine import EngineError, Moon, NamedRules, RuleSet, compile_rules
 from arbiter.engine.ruleset import GameEnd, Winner
 from arbiter.errors import UsageError
 from arbiter.match import Clock, FaultPolicy, MatchFormat
+from arbiter.store import Entrant
+from arbiter.tournament.gate_terms import GateTerms
 
 
 class SpecError(UsageError):
@@ -151,6 +153,12 @@ class TournamentSpec:
     entrants: tuple[EntrantSpec, ...]
     sides: tuple[Side, ...] | None = None
     """Who plays together; None where every entrant plays for itself."""
+    gate: GateTerms | None = None
+    """What is asked, where this is a gate and no tournament."""
+
+    def sides_of(self, entrants: Sequence[Entrant]) -> tuple[Side, ...]:
+        """The sides; without teams every entrant is one, by its index."""
+        return self.sides or tuple(Side(entrant.name, (entrant.index,)) for entrant in entrants)
 
     def to_dict(self) -> dict[str, object]:
         """Plain data for the store: all but the seed and the entrants, which have places of their own there."""
@@ -171,6 +179,7 @@ class TournamentSpec:
             "meetings": self.meetings,
             "workers": self.workers,
             "sides": None if self.sides is None else [[side.name, list(side.entrants)] for side in self.sides],
+            "gate": None if self.gate is None else self.gate.to_dict(),
         }
 
     @classmethod
@@ -195,6 +204,7 @@ class TournamentSpec:
             deal_seed=None,
             entrants=(),
             sides=None if data["sides"] is None else tuple(Side(name, tuple(held)) for name, held in data["sides"]),
+            gate=GateTerms.from_dict(data["gate"]) if data.get("gate") else None,  # older plans have no such key
         )
 
 

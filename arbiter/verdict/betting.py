@@ -77,19 +77,17 @@ class Betting:
 
     @property
     def for_delta1(self) -> Scale:
-        """Log-wealth of the gambler against delta0."""
-        return Scale(self.wealth1, -math.log(self.hypotheses.alpha))
+        """Log-wealth of the gambler against delta0; 0 as long as no two observations differ."""
+        return Scale(self.wealth1 if self._varies() else 0.0, -math.log(self.hypotheses.alpha))
 
     @property
     def for_delta0(self) -> Scale:
-        """Log-wealth of the gambler against delta1."""
-        return Scale(self.wealth0, -math.log(self.hypotheses.beta))
+        """Log-wealth of the gambler against delta1; 0 as long as no two observations differ."""
+        return Scale(self.wealth0 if self._varies() else 0.0, -math.log(self.hypotheses.beta))
 
     @property
     def answer(self) -> Answer | None:
         """See :class:`SequentialTest`."""
-        if not self._varies():
-            return None
         if self.for_delta1.reached:
             return Answer.DELTA1
         return Answer.DELTA0 if self.for_delta0.reached else None

@@ -61,9 +61,9 @@ class Gsprt:
 
     @property
     def llr(self) -> float:
-        """Log-likelihood ratio of delta1 to delta0; 0 before the first observation."""
+        """Log-likelihood ratio of delta1 to delta0; 0 as long as no two observations differ."""
         n = self.observations
-        if not n:
+        if self.least >= self.most:
             return 0.0
         mean = self.total / n
         scatter = max(0.0, self.squares - self.total * mean)
@@ -84,7 +84,7 @@ class Gsprt:
     @property
     def answer(self) -> Answer | None:
         """See :class:`SequentialTest`."""
-        if self.blocks < MIN_BLOCKS or self.observations < MIN_OBSERVATIONS or self.least >= self.most:
+        if self.blocks < MIN_BLOCKS or self.observations < MIN_OBSERVATIONS:
             return None
         if self.for_delta1.reached:
             return Answer.DELTA1

@@ -70,7 +70,8 @@ class Scale:
 class SequentialTest(Protocol):
     """A test that may be looked at after every block. Tests are values: :meth:`after` leaves the one before as it was.
 
-    Observations are improvements in points per hand, positive where the candidate is better.
+    Observations are improvements in points per hand, positive where the candidate is better. As long as no two of them
+    differ there is no evidence: two bots that always come out alike are not told apart by playing on.
     """
 
     @property
@@ -87,7 +88,7 @@ class SequentialTest(Protocol):
 
     @property
     def answer(self) -> Answer | None:
-        """The answer; None as long as no limit is reached, or no two observations differ."""
+        """The answer; None as long as no limit is reached."""
 
     def after(self, block: Sequence[float]) -> Self:
         """The test after one more complete block of observations."""

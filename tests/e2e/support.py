@@ -42,7 +42,7 @@ def tournament_file(folder: Path, bots: Sequence[Path], *, boards: int = 2, name
 
 def environment(temporary: Path) -> dict[str, str]:
     """The environment of a run: nothing that a user has set for this program."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("ARBITER_")}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("ARBITER_", "GITHUB_"))}
     return {**clean, "PYTHONPATH": str(REPOSITORY), "TMPDIR": str(temporary), "COLUMNS": "200"}
 
 
@@ -53,17 +53,17 @@ class Place:
     data: Path
     temporary: Path
 
-    def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """The command's outcome."""
-        with self.start(*arguments) as process:
+    def run(self, *arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        """The command's outcome, with variables added to its environment."""
+        with self.start(*arguments, **variables) as process:
             output, errors = process.communicate(timeout=DEADLINE)
         return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
-    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+    def start(self, *arguments: str | Path, **variables: str) -> subprocess.Popen[str]:
         """The command as a process, in a session of its own."""
         return subprocess.Popen(
             [*COMMAND, *map(str, arguments), "--data-dir", str(self.data)],
-            env=environment(self.temporary),
+            env=environment(self.temporary) | variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -142,9 +142,9 @@ def standings(output: str) -> dict[str, Any]:
     return found
 
 
-def resume_arguments(errors: str) -> list[str]:
+def resume_arguments(errors: str, how: str = "tournament resume") -> list[str]:
     """The arguments of the command that an interrupted run printed, without the data folder."""
-    (line,) = (line for line in errors.splitlines() if " tournament resume " in line)
+    (line,) = (line for line in errors.splitlines() if f" {how} " in line)
     words = shlex.split(line)[1:]
     at = words.index("--data-dir")
     return words[:at] + words[at + 2 :]

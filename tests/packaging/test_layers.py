@@ -27,7 +27,7 @@ PLANTED = [
     ("arbiter/match", "arbiter.store", LAYERS),
     ("arbiter/store", "arbiter.engine", "store, schedule, rating, verdict and cage know no other part"),
     ("arbiter/cage", "arbiter.engine", "store, schedule, rating, verdict and cage know no other part"),
-    ("arbiter/verdict", "arbiter.rating", LAYERS),
+    ("arbiter/rating", "arbiter.verdict", LAYERS),
     ("arbiter/verdict", "time", "the pure parts need no clock, network or framework"),
     ("arbiter/rating", "arbiter.cage", "store, schedule, rating and verdict cage nothing"),
     ("arbiter/deals", "arbiter.sdk", "deals know the engine alone"),

@@ -254,9 +254,9 @@ def test_a_match_is_complete_when_all_its_sittings_are_recorded(store: Store) ->
     assert {match for match, _, _ in store.seat_results("demo-1a2b")} == {0, 1}
     assert {total.match for total in store.board_totals("demo-1a2b")} == {0}
     assert store.progress("demo-1a2b").matches_complete == 1
-    assert [store.match_recorded("demo-1a2b", match) for match in range(3)] == [True, False, False]
+    assert [store.deal_set_recorded("demo-1a2b", match) for match in range(3)] == [True, False, False]
     with pytest.raises(UnknownSitting, match="tournament demo-1a2b has no match 3"):
-        store.match_recorded("demo-1a2b", 3)
+        store.deal_set_recorded("demo-1a2b", 3)
 
 
 def test_faults_are_counted_by_entrant_and_code(store: Store) -> None:

@@ -14,7 +14,7 @@ from typing import cast
 import pytest
 import redis
 
-from arbiter.store import AttemptOutcome, SittingKey, Store, TournamentState
+from arbiter.store import AttemptOutcome, LeaseRefusal, SittingKey, Store, TournamentState
 from arbiter.supervisor.redis import EmbeddedRedis
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import CelerySender, Coordinator, Desk, Grant, coordinator
@@ -41,12 +41,14 @@ def desk(store: Store) -> Desk:
 class Queue:
     """The queue as Redis has it, and a coordinator that fills it."""
 
-    def __init__(self, folder: Path, store: Store, desk: Desk, workers: int) -> None:
+    def __init__(
+        self, folder: Path, store: Store, desk: Desk, workers: int, enough: Callable[[], bool] = lambda: False
+    ) -> None:
         self.desk = desk
         self.troubles: list[str] = []
         self.client = redis.Redis(unix_socket_path=str(folder / "redis.sock"))
         self.sender = CelerySender(f"redis+socket://{folder}/redis.sock", QUEUE)
-        drive = Coordinator(store, desk, self.sender, ID, workers, self.troubles.append)
+        drive = Coordinator(store, desk, self.sender, ID, workers, self.troubles.append, enough)
         self.ended = asyncio.ensure_future(drive.run())
 
     def waiting(self) -> list[str]:
@@ -78,8 +80,10 @@ def _sitting(raw: bytes) -> str:
 
 
 @asynccontextmanager
-async def queue(folder: Path, store: Store, desk: Desk, workers: int = 2) -> AsyncIterator[Queue]:
-    found = Queue(folder, store, desk, workers)
+async def queue(
+    folder: Path, store: Store, desk: Desk, workers: int = 2, enough: Callable[[], bool] = lambda: False
+) -> AsyncIterator[Queue]:
+    found = Queue(folder, store, desk, workers, enough)
     try:
         yield found
     finally:
@@ -162,6 +166,20 @@ def test_a_tournament_is_completed_with_its_last_sitting(store: Store, desk: Des
     with_redis(test)
     assert store.progress(ID).recorded == 4
     assert {len(store.attempts(SittingKey(ID, 0, number))) for number in range(4)} == {1}
+
+
+def test_what_is_enough_ends_the_tournament_and_the_rest_is_not_played(store: Store, desk: Desk) -> None:
+    create(store, spec_of(5, boards=1))
+
+    async def test(folder: Path) -> None:
+        async with queue(folder, store, desk, 1, lambda: store.progress(ID).recorded >= 3) as sent:
+            player = asyncio.ensure_future(sent.play())
+            assert await asyncio.wait_for(sent.ended, DEADLINE) is TournamentState.COMPLETED
+            player.cancel()
+
+    with_redis(test)
+    assert 3 <= store.progress(ID).recorded <= 5, "what was under way meanwhile may come in"
+    assert desk.lease(str(store.planned(ID)[0]), "w1") is LeaseRefusal.NOT_RUNNING
 
 
 def test_a_sitting_given_back_three_times_fails_the_tournament_after_all_others_were_played(

@@ -1,0 +1,204 @@
+"""``arbiter gate``: is this bot better than that one? A verdict with stated error rates, for continuous integration."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import typer
+
+from arbiter.cli.demo import sample_bots_folder
+from arbiter.cli.options import DataDir, Json, Listen, RedisUrl, Unsafe, Workers, data_folder, need_server
+from arbiter.errors import UsageError
+
+OPPONENTS: Final = ("careful", "batch", "moonshooter")
+"""The packaged sample bots that sit at the table when no opponents are named: the strongest of those that are quick."""
+
+BLOCK_BOARDS: Final = 24
+"""Boards of a block per group of opponents: at four seats every cyclic order meets every pass direction once."""
+
+MAX_BOARDS: Final = 1200
+"""Boards after which there is no verdict."""
+
+MOST_WORKERS: Final = 8
+"""Workers where none are asked for, at the most; below that one per core."""
+
+
+def gate(
+    candidate: Annotated[
+        str | None,
+        typer.Argument(metavar="[BOT]", help="The bot that has to pass: its folder.", show_default=False),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="BOT", show_default=False, help="What it is compared with: a folder or a sample bot."
+        ),
+    ] = None,
+    opponents: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--opponents",
+            metavar="BOT|FILE",
+            show_default=False,
+            help="Who else sits at the table, once for each: a folder, a sample bot, or a TOML file with a list "
+            f"'opponents'. By default {', '.join(OPPONENTS)}.",
+        ),
+    ] = None,
+    rules: Annotated[str, typer.Option("--rules", help="Named rule set.")] = "black_lady",
+    board_format: Annotated[
+        Literal["hands", "game"], typer.Option("--format", help="Whether a board is one hand or a whole game.")
+    ] = "hands",
+    seatings: Annotated[
+        str, typer.Option("--seatings", help="Arrangements per board: rotations, all, or a number of drawn ones.")
+    ] = "rotations",
+    mode: Annotated[
+        Literal["superiority", "noninferiority"],
+        typer.Option("--mode", help="Pass what is better, or what is not worse."),
+    ] = "superiority",
+    test: Annotated[
+        Literal["sprt", "betting"],
+        typer.Option("--test", help="Likelihood ratio (quick), or betting (holds for any distribution)."),
+    ] = "sprt",
+    unit: Annotated[
+        Literal["board", "block"],
+        typer.Option("--unit", help="What is one observation: a board, or a block for bots that learn in a sitting."),
+    ] = "board",
+    alpha: Annotated[float, typer.Option("--alpha", help="How often a bot may pass that should not.")] = 0.05,
+    beta: Annotated[float, typer.Option("--beta", help="How often one may fail that should not.")] = 0.05,
+    delta0: Annotated[
+        float | None,
+        typer.Option(
+            "--delta0",
+            show_default=False,
+            help="Improvement in points per hand that must not pass. By default 0, or -0.5 for what is not worse.",
+        ),
+    ] = None,
+    delta1: Annotated[
+        float | None,
+        typer.Option(
+            "--delta1",
+            show_default=False,
+            help="Improvement in points per hand that has to pass. By default 0.5, or 0 for what is not worse.",
+        ),
+    ] = None,
+    max_boards: Annotated[
+        int, typer.Option("--max-boards", min=1, max=1_000_000, help="Boards after which there is no verdict.")
+    ] = MAX_BOARDS,
+    block_boards: Annotated[
+        int, typer.Option("--block-boards", min=1, max=100_000, help="Boards between two looks, per set of opponents.")
+    ] = BLOCK_BOARDS,
+    time_limit: Annotated[
+        float | None,
+        typer.Option("--time-limit", metavar="SECONDS", min=1, show_default=False, help="No verdict after this time."),
+    ] = None,
+    deal_seed: Annotated[
+        str | None, typer.Option("--deal-seed", metavar="HEX", show_default=False, help="64 digits; by default random.")
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option("--resume", metavar="ID", show_default=False, help="Go on with a gate that was stopped."),
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", show_default=False, help="Write JUnit XML there.")
+    ] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(
+            "--markdown",
+            metavar="FILE",
+            show_default=False,
+            help="Write Markdown there; it is appended to $GITHUB_STEP_SUMMARY where that is set.",
+        ),
+    ] = None,
+    data_dir: DataDir = None,
+    redis: RedisUrl = None,
+    listen: Listen = None,
+    workers: Workers = None,
+    unsafe_processes: Unsafe = False,
+    json: Json = False,
+) -> None:
+    """Find out whether BOT is better than another one, both playing the same boards in the same seats.
+
+    Exit status 0 better (or not worse), 1 not, 2 usage, 3 no verdict, 4 infrastructure. A fault of BOT fails the gate.
+    """
+    need_server()
+    from arbiter.cli.event import EventOptions
+    from arbiter.cli.gate_run import Outputs, resume_gate, start_gate
+    from arbiter.tournament.gate_request import GateRequest
+    from arbiter.tournament.gate_terms import Form, Mode, Unit
+
+    options = EventOptions(data_folder(data_dir), redis, listen, workers, unsafe_processes, json)
+    outputs = Outputs(junit, markdown, time_limit)
+    if resume is not None:
+        if candidate is not None or against is not None:
+            raise UsageError(f"--resume {resume}: the gate knows its bots; leave BOT and --against out")
+        raise typer.Exit(resume_gate(resume, options, outputs))
+    if candidate is None or against is None:
+        raise UsageError("a gate needs a bot and what it is compared with: arbiter gate BOT --against BOT")
+    request = GateRequest(
+        candidate=bot_folder(candidate, Path()),
+        baseline=bot_folder(against, Path()),
+        opponents=opponent_folders(opponents or list(OPPONENTS)),
+        rules={"name": rules},
+        match={
+            "format": board_format,
+            "boards": block_boards,
+            "seatings": int(seatings) if seatings.isdecimal() else seatings,
+        },
+        mode=Mode(mode),
+        form=Form(test),
+        unit=Unit(unit),
+        alpha=alpha,
+        beta=beta,
+        delta0=delta0,
+        delta1=delta1,
+        workers=workers or min(MOST_WORKERS, os.cpu_count() or 1),
+        deal_seed=deal_seed,
+    )
+    raise typer.Exit(start_gate(request, max_boards, options, outputs))
+
+
+def bot_folder(named: str, base: Path) -> Path:
+    """A bot's folder as it was named: a path, counted from ``base``, or the name of a packaged sample bot.
+
+    Raises:
+        UsageError: there is neither.
+    """
+    if (base / named).is_dir():
+        return base / named
+    samples = sample_bots_folder()
+    if os.sep not in named and (samples / named / "bot.toml").is_file():
+        return samples / named
+    known = ", ".join(sorted(manifest.parent.name for manifest in samples.glob("*/bot.toml")))
+    raise UsageError(f"{named}: neither a bot's folder nor a sample bot; those are {known}")
+
+
+def opponent_folders(named: list[str]) -> tuple[Path, ...]:
+    """The folders of all opponents, those listed in files among them.
+
+    Raises:
+        UsageError: a file can't be read or is not a list of opponents, or a bot does not exist.
+    """
+    folders: list[Path] = []
+    for name in named:
+        path = Path(name)
+        if path.is_file():
+            folders += [bot_folder(each, path.parent) for each in _listed(path)]
+        else:
+            folders.append(bot_folder(name, Path()))
+    return tuple(folders)
+
+
+def _listed(path: Path) -> list[str]:
+    right = 'right is a line such as opponents = ["careful", "../mine"]'
+    try:
+        data: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path}: can't be read as TOML: {error}; {right}") from error
+    listed = data.pop("opponents", None)
+    if data or not isinstance(listed, list) or not listed or not all(isinstance(each, str) for each in listed):
+        raise UsageError(f"{path}: has to hold a list 'opponents' and nothing else; {right}")
+    return listed

@@ -1,0 +1,157 @@
+"""Runs one gate in the foreground: check, plan, play until there is a verdict, and say it in every form asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from arbiter.cli.console import errors, output, print_json
+from arbiter.cli.event import GATE, EventOptions, exists, open_store, resume_command
+from arbiter.cli.gate_text import junit, markdown, plain_text
+from arbiter.cli.gate_view import GateView
+from arbiter.cli.local import LocalOptions, cancelled_by_sigterm, check_bots, run_tournament
+from arbiter.errors import InfrastructureError, UsageError
+from arbiter.store import Entrant, Store, TournamentState
+from arbiter.tournament import TournamentSpec, enter, new_id
+from arbiter.tournament.gate import GateJudge, GateReport, Reason, Verdict
+from arbiter.tournament.gate_planning import CANDIDATE, plan_gate
+from arbiter.tournament.gate_request import NAME, GateRequest, gate_spec
+
+EXIT_STATUS: Final = {Verdict.PASSED: 0, Verdict.FAILED: 1, Verdict.NONE: 3}
+"""The exit status of each verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Where a gate's report goes beside standard output, and how long it may take.
+
+    Attributes:
+        junit: file for JUnit XML.
+        markdown: file for Markdown.
+        time_limit: seconds after which there is no verdict.
+    """
+
+    junit: Path | None
+    markdown: Path | None
+    time_limit: float | None
+
+
+def start_gate(request: GateRequest, max_boards: int, options: EventOptions, outputs: Outputs) -> int:
+    """Check the bots, write the plan and play it; returns the exit status.
+
+    The candidate is not tried out beforehand: when it does not start, the gate says so with its log.
+    """
+    spec = gate_spec(request)
+    assert spec.gate is not None
+    blocks = max_boards // (spec.boards * spec.gate.tables)
+    with open_store(options.data) as store, asyncio.Runner() as runner:
+        entrants = enter(spec.entrants, options.data / "bots")
+        gate = new_id(NAME, {tournament.id for tournament in store.tournaments()})
+        tournament, matches = plan_gate(gate, spec, entrants, blocks, datetime.now(UTC))
+        local = options.local(spec)
+        tried = set(spec.sides_of(entrants)[CANDIDATE].entrants)
+        runner.run(_checked([each for each in entrants if each.index not in tried], local, spec))
+
+        def write_plan() -> None:
+            store.create_tournament(tournament, entrants, matches, spec.seatings.sittings(spec.rules))
+
+        judge = GateJudge(store, gate, spec, entrants, blocks)
+        return _play(runner, store, gate, judge, options, local, outputs, write_plan)
+
+
+def resume_gate(prefix: str, options: EventOptions, outputs: Outputs) -> int:
+    """Go on with a gate that was stopped; one that is over is shown. Returns the exit status."""
+    with open_store(options.data) as store, asyncio.Runner() as runner:
+        tournament = store.find_tournament(prefix)
+        judge = GateJudge.of(store, tournament.id)
+        if tournament.state is TournamentState.COMPLETED:
+            return _tell(judge.report(), options, outputs, 0.0)
+        if tournament.state is TournamentState.CANCELLED:
+            raise UsageError(f"gate {tournament.id} is cancelled; start another one")
+        local = options.local(TournamentSpec.from_dict(tournament.spec))
+        return _play(runner, store, tournament.id, judge, options, local, outputs)
+
+
+def _play(
+    runner: asyncio.Runner,
+    store: Store,
+    gate: str,
+    judge: GateJudge,
+    options: EventOptions,
+    local: LocalOptions,
+    outputs: Outputs,
+    begin: Callable[[], None] = lambda: None,
+) -> int:
+    started = time.monotonic()
+    reason = Reason.STOPPED
+    try:
+        in_time = runner.run(_until_end(store, gate, judge, local, outputs.time_limit, begin))
+        reason = Reason.STOPPED if in_time else Reason.TIME_LIMIT
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        if not exists(store, gate):
+            raise
+    except InfrastructureError as error:
+        if not exists(store, gate):
+            raise
+        report = judge.report().stopped(Reason.INFRASTRUCTURE)
+        if report.verdict is Verdict.NONE:
+            trouble = f"{error}; to go on: {resume_command(gate, options, GATE)}"
+            _tell(report, options, outputs, time.monotonic() - started, trouble)
+            raise InfrastructureError(trouble) from error
+    report = judge.report().stopped(reason)
+    status = _tell(report, options, outputs, time.monotonic() - started)
+    if report.reason in (Reason.STOPPED, Reason.TIME_LIMIT):
+        errors.print("Nothing that was recorded is lost; to go on:")
+        command = resume_command(gate, options, GATE)
+        errors.print(f"  {command}", style="bold", markup=False, highlight=False, soft_wrap=True)
+    return status
+
+
+async def _checked(entrants: list[Entrant], local: LocalOptions, spec: TournamentSpec) -> None:
+    with cancelled_by_sigterm():
+        await check_bots(entrants, local, [spec.clocks[entrant.index].start_up for entrant in entrants])
+
+
+async def _until_end(
+    store: Store,
+    gate: str,
+    judge: GateJudge,
+    local: LocalOptions,
+    time_limit: float | None,
+    begin: Callable[[], None],
+) -> bool:
+    """Play until there is a verdict or nothing is left; False when the time was over before."""
+    with cancelled_by_sigterm():
+        try:
+            async with asyncio.timeout(time_limit) as limit:
+                await run_tournament(store, gate, local, GateView(errors, judge), begin, judge.enough)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return False
+    return True
+
+
+def _tell(
+    report: GateReport, options: EventOptions, outputs: Outputs, seconds: float, trouble: str | None = None
+) -> int:
+    """Say the verdict in every form that is asked for; returns the exit status."""
+    if outputs.junit is not None:
+        outputs.junit.write_text(junit(report, seconds, trouble), "utf-8")
+    text = markdown(report, trouble)
+    if outputs.markdown is not None:
+        outputs.markdown.write_text(text, "utf-8")
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(summary).open("a", encoding="utf-8") as file:
+            file.write(text)
+    if options.json:
+        print_json(report.to_dict())
+    elif trouble is None:
+        output.print(plain_text(report), markup=False, highlight=False, soft_wrap=True)
+    return EXIT_STATUS[report.verdict]

@@ -1,0 +1,216 @@
+"""What a gate refuses, and its report in words, Markdown and XML, whatever bots are called and write."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from arbiter.cli.gate_text import headline, junit, markdown, plain_text
+from arbiter.store import Fault, SittingKey
+from arbiter.tournament.gate import GateReport, Reason, Verdict
+from arbiter.tournament.gate_terms import Form, GateTerms, Mode, Unit
+from arbiter.tournament.replays import BotReport
+from arbiter.verdict import Hypotheses, Scale, estimate
+from tests.cli.conftest import Call
+from tests.e2e.support import BOTS, Place
+
+TERMS = GateTerms(Mode.SUPERIORITY, Form.SPRT, Unit.BOARD, Hypotheses(0.0, 0.5), 1)
+PASSED = GateReport(
+    gate="gate-1a2b",
+    candidate="new",
+    baseline="old",
+    opponents=("x", "y", "z"),
+    rules="black_lady",
+    terms=TERMS,
+    verdict=Verdict.PASSED,
+    reason=Reason.BOUND,
+    blocks=2,
+    most_blocks=50,
+    boards=48,
+    hands=384,
+    for_delta1=Scale(3.5, 2.9444),
+    for_delta0=Scale(-3.5, 2.9444),
+    plain=estimate([1.0, 2.0, 3.0]),
+    sequence=(-0.25, 4.0),
+    candidate_points=5.0,
+    baseline_points=7.0,
+    candidate_faults=(),
+    candidate_log=None,
+    other_faults={},
+    alarms=0,
+)
+FAILED = replace(
+    PASSED, verdict=Verdict.FAILED, for_delta1=PASSED.for_delta0, for_delta0=PASSED.for_delta1, plain=estimate([-1, -2])
+)
+STOPPED = replace(PASSED, verdict=Verdict.NONE, reason=Reason.STOPPED, for_delta1=Scale(1.0, 2.9444))
+EMPTY = replace(
+    STOPPED,
+    blocks=0,
+    boards=0,
+    hands=0,
+    plain=estimate([]),
+    candidate_points=None,
+    baseline_points=None,
+    sequence=(-26.0, 26.0),
+)
+EVIL = "\x1b[31m``` </system-err> ]]> & | \x00\ufffe\nlast ````"
+FAULT = Fault(0, 3, 1, 2, 4, "CRASH", "exit | status\n1")
+FAULTS = replace(
+    FAILED,
+    reason=Reason.FAULTS,
+    candidate_faults=tuple((SittingKey("gate-1a2b", 0, number), FAULT) for number in range(12)),
+    candidate_log=BotReport(0, "new", "exit status 1", EVIL, (FAULT,)),
+    other_faults={"y": 2},
+    alarms=1,
+)
+
+
+@pytest.mark.parametrize(
+    ("report", "expected"),
+    [
+        (PASSED, "passed: new is better than old"),
+        (FAILED, "failed: new is not better than old"),
+        (replace(PASSED, terms=replace(TERMS, mode=Mode.NONINFERIORITY)), "passed: new is not worse than old"),
+        (replace(FAILED, terms=replace(TERMS, mode=Mode.NONINFERIORITY)), "failed: new is worse than old"),
+        (FAULTS, "failed: new committed 12 faults"),
+        (STOPPED, "no verdict: it was stopped before the test had an answer"),
+        (STOPPED.stopped(Reason.TIME_LIMIT), "no verdict: its time was over before the test had an answer"),
+    ],
+)
+def test_the_verdict_in_one_sentence(report: GateReport, expected: str) -> None:
+    assert headline(report) == expected
+    assert plain_text(report).splitlines()[0] == expected
+    assert markdown(report).startswith(f"### {expected}\n")
+
+
+@pytest.mark.parametrize("report", [PASSED, FAILED, STOPPED, FAULTS])
+def test_the_plain_estimate_stands_beside_every_verdict(report: GateReport) -> None:
+    # https://github.com/official-stockfish/fishtest/issues/1924
+    assert report.plain.mean is not None
+    assert report.plain.interval is not None
+    low, high = report.plain.interval
+    for text in (plain_text(report), markdown(report), junit(report, 1.0)):
+        assert f"{report.plain.mean:+.3f} points per hand" in text
+        assert f"{low:+.2f} to {high:+.2f}" in text
+        assert "-0.25 to +4.00" in text
+    evidence = report.for_delta1.evidence
+    assert f"LLR {evidence:+.2f}, limits -2.94 and 2.94" in plain_text(report)
+
+
+def test_betting_shows_both_gamblers() -> None:
+    text = plain_text(replace(PASSED, terms=replace(TERMS, form=Form.BETTING)))
+    assert "log-wealth against delta0 +3.50 of 2.94, against delta1 -3.50 of 2.94" in text
+
+
+@pytest.mark.parametrize(
+    ("report", "trouble", "failures", "errors", "skipped"),
+    [
+        (PASSED, None, 0, 0, 0),
+        (FAILED, None, 1, 0, 0),
+        (STOPPED, None, 0, 0, 1),
+        (EMPTY, None, 0, 0, 1),
+        (FAULTS, None, 1, 0, 1),
+        (EMPTY.stopped(Reason.INFRASTRUCTURE), "the disk is full", 0, 1, 0),
+    ],
+)
+def test_xml_is_well_formed_and_counts_right(
+    report: GateReport, trouble: str | None, failures: int, errors: int, skipped: int
+) -> None:
+    root = ElementTree.fromstring(junit(report, 12.34, trouble))
+    (suite,) = root
+    for element in (root, suite):
+        counts = {name: int(element.get(name, "-1")) for name in ("tests", "failures", "errors", "skipped")}
+        assert counts == {"tests": 2, "failures": failures, "errors": errors, "skipped": skipped}
+    cases = list(suite)
+    assert [case.tag for case in cases] == ["testcase", "testcase"]
+    for tag, count in (("failure", failures), ("error", errors), ("skipped", skipped)):
+        found = [element for case in cases for element in case.findall(tag)]
+        assert len(found) == count
+        assert all(element.get("message") and element.text for element in found)
+    if report is FAILED:
+        (failure,) = suite.iter("failure")
+        assert "improvement -1.50 points per hand" in failure.get("message", "")
+
+
+def test_what_a_bot_writes_breaks_no_form() -> None:
+    root = ElementTree.fromstring(junit(FAULTS, 1.0))
+    log = root.findtext(".//system-err") or ""
+    assert "</system-err> ]]> & |" in log
+    assert log.endswith("last ````")
+    text = markdown(FAULTS)
+    assert "`````\n" in text, "a fence that the log can't end"
+    assert all(letter == "\n" or letter.isprintable() for letter in text + plain_text(FAULTS))
+    assert "... and 2 more" in text
+    assert "exit | status 1" in text
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert all(line.replace("\\|", "").count("|") == 3 for line in rows)
+    renamed = replace(PASSED, candidate="a_b", opponents=("*x*", "<y>"))
+    assert "a\\_b" in markdown(renamed)
+    assert "\\*x\\*, \\<y\\>" in markdown(renamed)
+
+
+def test_before_the_first_block_there_is_nothing_to_say() -> None:
+    assert "none: no block is complete" in plain_text(EMPTY)
+    assert "-26.00 to +26.00" in markdown(EMPTY)
+    assert "the disk is full" in markdown(EMPTY, "the disk is full")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "a gate needs a bot and what it is compared with: arbiter gate BOT --against BOT"),
+        (("careful",), "a gate needs a bot and what it is compared with"),
+        (
+            ("nobody", "--against", "careful"),
+            "neither a bot's folder nor a sample bot; those are batch, careful,",
+        ),
+        (("careful", "--against", "../careful"), "../careful: neither a bot's folder nor a sample bot"),
+        (("careful", "--against", "lowest", "--opponents", "nobody"), "nobody: neither a bot's folder"),
+        (("careful", "--against", "lowest", "--rules", "blak_lady"), "blak_lady"),
+        (("careful", "--against", "lowest", "--alpha", "0.7"), "alpha is 0.7; it has to be above 0 and below 0.5"),
+        (("careful", "--against", "lowest", "--delta0", "1"), "delta0 has to be below delta1"),
+        (("careful", "--against", "lowest", "--max-boards", "23"), "too few for one block, which has 24"),
+        (("careful", "--against", "lowest", "--seatings", "sometimes"), "match.seatings: is 'sometimes'"),
+        (("careful", "--against", "lowest", "--deal-seed", "12"), "deal_seed: is '12'; write 64 hexadecimal digits"),
+        (("--resume", "gate-0000"), "no tournament's id begins with 'gate-0000'"),
+        (("careful", "--resume", "gate-0000"), "the gate knows its bots; leave BOT and --against out"),
+    ],
+)
+def test_mistakes_are_named_in_one_line(call: Call, place: Place, arguments: tuple[str, ...], message: str) -> None:
+    outcome = call("gate", *arguments, "--data-dir", place.data)
+    assert (outcome.status, outcome.output) == (2, "")
+    assert message in outcome.errors
+    assert outcome.errors.count("\n") == 1
+    assert call("tournament", "list", "--data-dir", place.data, "--json").output == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("opponents = [", "can't be read as TOML"),
+        ("opponents = []", "has to hold a list 'opponents' and nothing else"),
+        ("opponents = [1]", "has to hold a list 'opponents' and nothing else"),
+        ('opponents = ["careful"]\nname = "x"', "has to hold a list 'opponents' and nothing else"),
+        ('opponents = ["careful", "nobody"]', "nobody: neither a bot's folder"),
+    ],
+)
+def test_a_wrong_list_of_opponents_is_named(call: Call, place: Place, tmp_path: Path, text: str, message: str) -> None:
+    listed = tmp_path / "field.toml"
+    listed.write_text(text)
+    outcome = call("gate", BOTS / "slow", "--against", "careful", "--opponents", listed, "--data-dir", place.data)
+    assert outcome.status == 2
+    assert message in outcome.errors
+
+
+def test_opponents_may_be_listed_from_where_the_list_is(tmp_path: Path) -> None:
+    from arbiter.cli.gate import opponent_folders
+
+    (tmp_path / "mine").mkdir()
+    listed = tmp_path / "field.toml"
+    listed.write_text('opponents = ["mine", "careful"]')
+    found = opponent_folders([str(listed), "lowest"])
+    assert [folder.name for folder in found] == ["mine", "careful", "lowest"]
+    assert found[0] == tmp_path / "mine"

@@ -1,0 +1,151 @@
+"""Gates by the command line, as a pipeline runs them: real processes, exit statuses, and what is written for whom."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.e2e.gates import BUG, copy_of_careful
+from tests.e2e.support import BOTS, SEED, Place, playing_worker, resume_arguments, until
+
+SIZE = ("--seatings", "1", "--block-boards", "48", "--max-boards", "144", "--delta1", "1")
+"""One drawn seating per board takes two sittings a block, so that few processes are started."""
+
+FEW = ("--block-boards", "2", "--max-boards", "2")
+FIELD = ("--opponents", "careful", "--deal-seed", SEED)
+
+
+@pytest.fixture(scope="module")
+def sound(place: Place) -> Path:
+    return copy_of_careful(place.data, "sound")
+
+
+@pytest.fixture(scope="module")
+def broken(place: Place) -> Path:
+    return copy_of_careful(place.data, "broken", bug=BUG)
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """A report without the gate's random id."""
+    found: dict[str, Any] = json.loads(text)
+    del found["gate"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def undisturbed(place: Place, sound: Path, broken: Path) -> dict[str, Any]:
+    """The report on the broken bot."""
+    outcome = place.run("gate", broken, "--against", sound, *FIELD, *SIZE, "--workers", "2", "--json")
+    assert outcome.returncode == 1, outcome.stderr
+    assert place.run_folders() == []
+    return parsed(outcome.stdout)
+
+
+def test_the_bug_fails_the_gate(undisturbed: dict[str, Any]) -> None:
+    assert (undisturbed["verdict"], undisturbed["reason"]) == ("failed", "bound")
+    assert undisturbed["improvement"] < -0.5
+    assert undisturbed["interval_95"][1] < 0
+    assert undisturbed["evidence_for_delta0"]["value"] >= undisturbed["evidence_for_delta0"]["limit"]
+    assert undisturbed["boards"] < 144, "what the verdict did not need was not played"
+    assert undisturbed["candidate_faults"] == []
+
+
+def test_the_bug_mended_passes_in_a_pipeline(
+    place: Place, sound: Path, broken: Path, undisturbed: dict[str, Any], tmp_path: Path
+) -> None:
+    summary, junit, markdown = (tmp_path / name for name in ("summary.md", "junit.xml", "gate.md"))
+    summary.write_text("of the step before\n")
+    outcome = place.run(
+        *("gate", sound, "--against", broken, *FIELD, *SIZE, "--workers", "1"),
+        *("--junit", junit, "--markdown", markdown),
+        GITHUB_STEP_SUMMARY=str(summary),
+    )
+    assert outcome.returncode == 0, outcome.stderr
+    assert outcome.stdout.startswith("passed: sound is better than broken\n")
+    # The same boards with the two exchanged.
+    assert f"improvement               {-undisturbed['improvement']:+.3f} points per hand\n" in outcome.stdout
+    assert " boards: improvement +" in outcome.stderr, "progress comes while it runs"
+    assert "; LLR +" in outcome.stderr
+    assert markdown.read_text().startswith("### passed: sound is better than broken\n")
+    assert summary.read_text() == "of the step before\n" + markdown.read_text()
+    suites = ElementTree.parse(junit).getroot()
+    assert [case.get("name") for case in suites.iter("testcase")] == [
+        "sound commits no fault",
+        "sound is better than broken",
+    ]
+    assert {name: suites.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "2",
+        "failures": "0",
+        "errors": "0",
+        "skipped": "0",
+    }
+
+
+def test_a_bot_is_not_declared_better_than_itself(place: Place, sound: Path) -> None:
+    outcome = place.run("gate", sound, "--against", "careful", *FIELD, *FEW, "--json")
+    assert outcome.returncode == 3, outcome.stderr
+    found = parsed(outcome.stdout)
+    assert (found["verdict"], found["reason"], found["improvement"]) == ("none", "no difference", 0)
+    assert (found["boards"], found["hands"]) == (2, 16)
+
+
+@pytest.mark.parametrize(
+    ("bot", "code", "log"),
+    [("cheat", "ILLEGAL_PLAY", "cheating"), ("crashing", "CRASH", "no \ufffd[31mweights\ufffd[0m to load")],
+)
+def test_faults_of_the_candidate_fail_the_gate_with_its_log(
+    place: Place, tmp_path: Path, bot: str, code: str, log: str
+) -> None:
+    junit = tmp_path / "junit.xml"
+    outcome = place.run("gate", BOTS / bot, "--against", "careful", *FIELD, *FEW, "--seatings", "1", "--junit", junit)
+    assert outcome.returncode == 1, outcome.stderr
+    assert outcome.stdout.startswith(f"failed: {bot} committed ")
+    assert f"  {code} in sitting gate-" in outcome.stdout
+    assert "  its log:\n" in outcome.stdout
+    assert log.replace("\ufffd", " ") in outcome.stdout
+    assert all(letter == "\n" or letter.isprintable() for letter in outcome.stdout)
+    suites = ElementTree.parse(junit).getroot()
+    assert (suites.get("failures"), suites.get("skipped")) == ("1", "1")
+    assert log.replace("\ufffd", " ") in (suites.findtext(".//testcase/system-err") or "")
+
+
+def test_a_gate_that_is_stopped_has_no_verdict_and_goes_on_to_the_same(
+    place: Place, sound: Path, broken: Path, undisturbed: dict[str, Any], tmp_path: Path
+) -> None:
+    junit = tmp_path / "junit.xml"
+    command = ("gate", broken, "--against", sound, *FIELD, *SIZE, "--workers", "1", "--junit", junit)
+    with place.start(*command) as run:
+        playing_worker(place, run)
+        run.send_signal(signal.SIGTERM)
+        output, errors = run.communicate(timeout=30)
+    assert run.returncode == 3
+    assert output.startswith("no verdict: it was stopped before the test had an answer\n")
+    assert ElementTree.parse(junit).getroot().get("skipped") == "1"
+    until(lambda: not place.processes(), "workers, Redis, cages and bots end with the run")
+
+    gate = resume_arguments(errors, "gate --resume")[2]
+    refused = place.run("tournament", "resume", gate)
+    assert refused.returncode == 2
+    assert f"{gate} is a gate; go on with: " in refused.stderr
+    short = place.run("gate", "--resume", gate, "--time-limit", "1", "--json")
+    assert short.returncode == 3
+    assert parsed(short.stdout)["reason"] == "time limit"
+
+    resumed = place.run("gate", "--resume", gate, "--json")
+    assert resumed.returncode == 1, resumed.stderr
+    assert parsed(resumed.stdout) == undisturbed
+    again = place.run("gate", "--resume", gate, "--json")
+    assert (again.returncode, again.stdout) == (1, resumed.stdout)
+
+
+def test_what_is_no_bots_fault_is_no_verdict_either(place: Place, sound: Path) -> None:
+    nowhere = "redis+socket:///nowhere/redis.sock"
+    outcome = place.run("gate", sound, "--against", "careful", *FIELD, *FEW, "--redis", nowhere)
+    assert (outcome.returncode, outcome.stdout) == (4, "")
+    assert outcome.stderr.startswith("error: no Redis answers at ")
+    assert outcome.stderr.count("\n") == 1

@@ -45,8 +45,9 @@ compiled: $(DEV)  ## compile the engine in place and try it; see docs/performanc
 interpreted:  ## remove the compiled engine
 	$(PYTHON) scripts/compile_engine.py --remove
 
-bench: $(DEV)  ## measure hands per second
+bench: $(DEV)  ## measure hands per second, and the engine beside OpenSpiel
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.openspiel
 
 differential: $(DEV)  ## compare the engine with OpenSpiel and the naive implementation in full: some minutes
 	$(BIN)/python -m tests.rules.perft

@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from arbiter.cage import choose_cage, take_snapshot
+from arbiter.engine import COMPILED
 from benchmarks import measures
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,6 +49,7 @@ def main() -> int:
                 rows.setdefault(name, []).append(speed)
                 starts.append(start)
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {platform.system()}"
+    machine += f", engine {'compiled' if COMPILED else 'interpreted'}"
     if options.json:
         print(json.dumps({"machine": machine, "hands_per_second": rows, "start_and_end_seconds": starts}, indent=2))
         return 0

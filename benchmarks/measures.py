@@ -10,8 +10,7 @@ from pathlib import Path
 
 from arbiter.cage import Cage, Launch, load_manifest
 from arbiter.deals import deal
-from arbiter.engine import RULE_SETS, Phase, compile_rules, new_hand
-from arbiter.engine.cards import indexes_of
+from arbiter.engine import RULE_SETS, compile_rules, new_hand
 from arbiter.links import BotHost, Link, LocalLink, ProcessLink
 from arbiter.match import Clock, MatchFormat, SeatedBot, SittingPlan, StandInBot, play_sitting
 
@@ -27,8 +26,7 @@ def engine(hands: int) -> float:
     started = time.perf_counter()
     for dealt in deals:
         hand = new_hand(rules, dealt, dealer=0)
-        while hand.phase is Phase.PLAYING:
-            choices = list(indexes_of(hand.legal))
+        while choices := hand.legal_indexes:
             hand.play(choices[int(draw() * len(choices))])
     return hands / (time.perf_counter() - started)
 

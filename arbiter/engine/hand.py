@@ -50,6 +50,7 @@ class Hand:
     __slots__ = (
         "_outcomes",
         "_played",
+        "_points",
         "_start",
         "_tricks",
         "best",
@@ -109,6 +110,8 @@ class Hand:
         """By seat: positive points taken so far."""
         self.bonus_taken = [0] * rules.seats
         """By seat: negative points taken so far."""
+        self._points: tuple[int, ...] | None = None
+        """What :attr:`points` gave since they last changed."""
         self.pending_penalty = 0
         """Positive points that go with the next trick won: of its cards, the kitty, carried tricks."""
         self.pending_bonus = 0
@@ -140,6 +143,7 @@ class Hand:
         other.first_trick = self.first_trick
         other.penalty_taken = self.penalty_taken.copy()
         other.bonus_taken = self.bonus_taken.copy()
+        other._points = self._points
         other.pending_penalty = self.pending_penalty
         other.pending_bonus = self.pending_bonus
         other.offenders = self.offenders
@@ -301,7 +305,11 @@ class Hand:
     @property
     def points(self) -> tuple[int, ...]:
         """By seat: points taken so far, bonus cards included, before any moon."""
-        return tuple(map(sum, zip(self.penalty_taken, self.bonus_taken, strict=True)))
+        points = self._points
+        if points is None:
+            taken = zip(self.penalty_taken, self.bonus_taken, strict=True)
+            self._points = points = tuple([penalty + bonus for penalty, bonus in taken])
+        return points
 
     def _first_leader(self) -> int:
         if self.rules.source.first_leader is not FirstLeader.HOLDER_2C:
@@ -367,6 +375,7 @@ class Hand:
         penalty, bonus = self.pending_penalty, self.pending_bonus
         self.penalty_taken[winner] = self.penalty_taken[winner] + penalty
         self.bonus_taken[winner] = self.bonus_taken[winner] + bonus
+        self._points = None
         self.pending_penalty = self.pending_bonus = 0
         return penalty + bonus
 

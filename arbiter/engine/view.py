@@ -7,7 +7,9 @@ every part).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple
 
 from arbiter.engine.hand import Hand
 from arbiter.engine.ruleset import PassDirection
@@ -42,6 +44,11 @@ class PlayView(NamedTuple):
     """By seat: points taken so far in this hand."""
 
 
+_Fields = tuple[int, int, int, int, tuple[int, ...], bool, tuple[int, ...]]
+_play_view: Final[Callable[[_Fields], PlayView]] = partial(tuple.__new__, PlayView)
+"""A view from its fields, without the detour that a named tuple's own constructor makes: one is built per decision."""
+
+
 def pass_view(hand: Hand, seat: int) -> PassView:
     """What ``seat`` sees of a hand in which it has to pass."""
     return PassView(seat, hand.hands[seat], hand.direction, hand.rules.source.pass_count)
@@ -50,4 +57,4 @@ def pass_view(hand: Hand, seat: int) -> PassView:
 def play_view(hand: Hand) -> PlayView:
     """What the seat that owes a card sees."""
     seat = hand.turn
-    return PlayView(seat, hand.hands[seat], hand.legal, hand.leader, tuple(hand.trick), hand.broken, hand.points)
+    return _play_view((seat, hand.hands[seat], hand.legal, hand.leader, tuple(hand.trick), hand.broken, hand.points))

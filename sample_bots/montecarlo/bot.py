@@ -179,23 +179,19 @@ class MonteCarlo(Bot):
     def play_out(self, hand: Hand) -> None:
         """Play the hand to its end, or to its last point, every seat by the same rules of thumb."""
         costly, risky, worst = self.costly, self.risky, self.worst
-        last = hand.rules.seats - 1
+        next_seat = hand.rules.next_seat
         while legal := hand.legal:
-            trick = hand.trick
-            if not trick and hand.settled:
+            led = hand.led
+            if not led and hand.settled:
                 return
             if not legal & legal - 1:
                 hand.play(legal.bit_length() - 1)
-            elif not trick:
+            elif not led:
                 hand.play(pick(legal & ~risky or legal, self.lead_order))
-            elif legal & (suit := SUIT_MASKS[trick[0]]):
-                best = trick[0]
-                for card in trick:
-                    if card > best and suit >> card & 1:
-                        best = card
-                if below := legal & self.duckable & (1 << best) - 1:
+            elif legal & led:
+                if below := legal & self.duckable & (1 << hand.best) - 1:
                     hand.play((below & worst or below).bit_length() - 1)
-                elif len(trick) == last:
+                elif next_seat[hand.turn] == hand.leader:
                     hand.play((legal & ~costly or legal).bit_length() - 1)
                 else:
                     hand.play((legal & -legal).bit_length() - 1)

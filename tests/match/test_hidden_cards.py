@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import assume, given, settings
@@ -16,111 +17,128 @@ from hypothesis import strategies as st
 
 import arbiter.match.table
 from arbiter.deals import Deal, deal
-from arbiter.engine import Card, Rules, RuleSet, cards_of, compile_rules, mask_of, rule_set
+from arbiter.engine import Rules, RuleSet, compile_rules, rule_set
 from arbiter.match import HandRecord, play_sitting
-from arbiter.sdk import Bot, CardView, PassView
+from arbiter.sdk import Bot
+from tests.match.hidden import Scripted, common, hidden_changed, public_events, script_of
 from tests.match.support import BentLink, Uniform, plan_of
+from tests.match.wire import play_over_the_wire
 
 GAMES = {
     **{f"pass {way}": rule_set("black_lady", (), {"pass_cycle": [way]}) for way in ("left", "right", "across")},
     "no pass": rule_set("black_lady", (), {"pass_cycle": ["none"], "pass_count": 0}),
+    "partnership": rule_set("partnership"),
     "three seats": rule_set("black_maria_3"),
     "two packs and a kitty": rule_set("cancellation"),
 }
-KITTY = -1
+BOARDS = (1, 2, 3)
 
 
-class Scripted(Bot):
-    """Passes what it was given to pass and plays its part of a script, while the rules allow it."""
-
-    def __init__(self, passes: Sequence[int], script: Sequence[int]) -> None:
-        self._passes = passes
-        self._script = script
-
-    def choose_pass(self, view: PassView) -> list[Card]:
-        return [Card(index) for index in self._passes]
-
-    def choose_card(self, view: CardView) -> Card:
-        at = len(view.tricks) * view.players + len(view.trick)
-        return Card(self._script[at]) if view.legal_mask >> self._script[at] & 1 else view.legal[0]
-
-
-def play_board(rules: RuleSet, dealt: Deal, bots: Sequence[Bot]) -> tuple[HandRecord, list[list[bytes]]]:
-    """One board with these cards: its record and, by seat, the batches that were sent."""
+def play_boards(
+    rules: RuleSet, deals: dict[int, Deal], bots: Sequence[Bot]
+) -> tuple[tuple[HandRecord, ...], list[list[bytes]]]:
+    """Boards with these cards, one after the other: their records and, by place, the batches that were sent."""
 
     def these_cards(compiled: Rules, deal_seed: bytes, board: int, hand_number: int) -> Deal:
-        return dealt
+        return deals[board]
 
     links = [BentLink(bot) for bot in bots]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arbiter.match.table, "deal", these_cards)
-        record = asyncio.run(play_sitting(plan_of(rules, boards=1), links, now=lambda: 0.0))
+        plan = plan_of(rules, boards=len(deals), open_tables=1)
+        record = asyncio.run(play_sitting(plan, links, now=lambda: 0.0))
     assert not record.faults
-    (hand,) = record.hands
-    sent = [[batch.SerializeToString(deterministic=True) for batch in links[place].batches] for place in hand.places]
-    return hand, sent
+    return record.hands, [[batch.SerializeToString(deterministic=True) for batch in link.batches] for link in links]
 
 
-def public_events(hand: HandRecord, seat: int) -> tuple[list[object], list[int]]:
-    """What the table saw, in order, and after how many events each card of the seat was due."""
-    events: list[object] = []
-    due: list[int] = []
-    for trick in hand.tricks:
-        events.append(f"seat {trick.leader} leads")
-        for turn, card in enumerate(trick.cards):
-            if (trick.leader + turn) % len(hand.places) == seat:
-                due.append(len(events))
-            events.append(card)
-        events.append((trick.winner, trick.points))
-    return events, due
+@dataclass(frozen=True)
+class Worlds:
+    """Two deals of each board that look the same to the bot in one place, and bots that play the same in both."""
+
+    rules: RuleSet
+    deals: dict[int, Deal]
+    changed: dict[int, Deal]
+    bots: list[Scripted]
+
+    @classmethod
+    def drawn(
+        cls, rules: RuleSet, place: int, seed: int, after: int, boards: Sequence[int], *, kitty: bool = True
+    ) -> Worlds:
+        """Boards and changes from a seed; cards differ that are played after trick ``after``, and the kitty's."""
+        compiled, chance = compile_rules(rules), random.Random(seed)
+        deals = {board: deal(compiled, seed.to_bytes(8, "big"), board) for board in boards}
+        hands, _ = play_boards(rules, deals, [Uniform() for _ in range(rules.players)])
+        changed = {
+            hand.board: hidden_changed(hand, hand.places.index(place), after, chance, kitty=kitty) for hand in hands
+        }
+        for hand in hands:
+            seat = hand.places.index(place)
+            assert changed[hand.board].hands[seat] == hand.dealt[seat]
+        scripts = {hand.board: script_of(hand) for hand in hands}
+        return cls(rules, deals, changed, [Scripted(number, scripts) for number in range(rules.players)])
 
 
-def hidden_changed(hand: HandRecord, seat: int, after: int, chance: random.Random) -> Deal:
-    """The deal with the cards shuffled that the other seats play after trick ``after``, and those of the kitty."""
-    passed = {card for cards in hand.passed or () for card in cards}
-    owners: list[int] = [KITTY] * len(cards_of(hand.kitty))
-    cards: list[int] = [card.index for card in cards_of(hand.kitty)]
-    for trick in hand.tricks[after:]:
-        for turn, card in enumerate(trick.cards):
-            owner = (trick.leader + turn) % len(hand.places)
-            if owner != seat and card not in passed:
-                owners.append(owner)
-                cards.append(card)
-    held = {owner: [card.index for card in cards_of(mask)] for owner, mask in enumerate(hand.dealt)}
-    held[KITTY] = [card.index for card in cards_of(hand.kitty)]
-    for owner, card in zip(owners, cards, strict=True):
-        held[owner].remove(card)
-    chance.shuffle(cards)
-    for owner, card in zip(owners, cards, strict=True):
-        held[owner].append(card)
-    return Deal(tuple(mask_of(held[owner]) for owner in range(len(hand.places))), mask_of(held[KITTY]))
+def messages_alike(one: Sequence[HandRecord], other: Sequence[HandRecord], place: int) -> tuple[int, bool]:
+    """How many messages to a place hold no visible difference, at boards that are played one after the other, and
+    whether these are all."""
+    events, due = public_events(one, place)
+    events_other, _ = public_events(other, place)
+    same = common(events, events_other)
+    if same == len(events):
+        return len(due) + 1, True  # the end of the last hand and of the sitting
+    return sum(number <= same for number in due), False
+
+
+DRAWN = {"seed": st.integers(0, 2**32), "at": st.integers(0, 5), "after": st.integers(0, 12)}
 
 
 @pytest.mark.parametrize("game", GAMES)
 @settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 2**32), at=st.integers(0, 5), after=st.integers(0, 12))
+@given(**DRAWN)
 def test_a_seat_is_sent_nothing_that_depends_on_hidden_cards(game: str, seed: int, at: int, after: int) -> None:
     rules = GAMES[game]
-    seat = at % rules.players
-    dealt = deal(compile_rules(rules), seed.to_bytes(8, "big"), 1)
-    drawn, _ = play_board(rules, dealt, [Uniform() for _ in range(rules.players)])
-    script = [card for trick in drawn.tricks for card in trick.cards]
-    passes = drawn.passed or ((),) * rules.players
-    bots = [Scripted(passes[drawn.places.index(place)], script) for place in range(rules.players)]
-    changed = hidden_changed(drawn, seat, after, random.Random(seed))
-    assume(changed != dealt)
-    assert changed.hands[seat] == dealt.hands[seat]
+    place = at % rules.players
+    worlds = Worlds.drawn(rules, place, seed, after, BOARDS[:1])
+    assume(worlds.changed != worlds.deals)
+    one, sent_one = play_boards(rules, worlds.deals, worlds.bots)
+    other, sent_other = play_boards(rules, worlds.changed, worlds.bots)
+    same, everything = messages_alike(one, other, place)
+    assert sent_one[place][:same] == sent_other[place][:same]
+    assert everything or sent_one[place][same] != sent_other[place][same]
 
-    one, sent_one = play_board(rules, dealt, bots)
-    other, sent_other = play_board(rules, changed, bots)
-    assert [trick.cards for trick in one.tricks] == [trick.cards for trick in drawn.tricks]
 
-    events, due = public_events(one, seat)
-    events_other, _ = public_events(other, seat)
-    pairs = zip(events, events_other, strict=True)
-    common = next((number for number, (ours, theirs) in enumerate(pairs) if ours != theirs), len(events))
-    same = (one.passed is not None) + sum(number <= common for number in due)
-    if common == len(events):
-        same += 1  # the end of the hand and of the sitting
-    assert sent_one[seat][:same] == sent_other[seat][:same]
-    assert sent_one[seat][same:][:1] != sent_other[seat][same:][:1] or common == len(events)
+@pytest.mark.parametrize("game", GAMES)
+@settings(max_examples=4, deadline=None)
+@given(**DRAWN)
+def test_no_byte_on_the_wire_depends_on_hidden_cards(game: str, seed: int, at: int, after: int) -> None:
+    """Through real streams, over boards that are played one after the other."""
+    rules = GAMES[game]
+    place = at % rules.players
+    worlds = Worlds.drawn(rules, place, seed, after, BOARDS[:2])
+    assume(worlds.changed != worlds.deals)
+    plan = plan_of(rules, boards=2, open_tables=1)
+    one = play_over_the_wire(plan, worlds.bots, worlds.deals)
+    other = play_over_the_wire(plan, worlds.bots, worlds.changed)
+    same, everything = messages_alike(one.hands, other.hands, place)
+    assert one.received[place][:same] == other.received[place][:same]
+    assert everything or one.received[place][same] != other.received[place][same]
+
+
+@pytest.mark.parametrize("game", GAMES)
+@settings(max_examples=4, deadline=None)
+@given(**DRAWN | {"after": st.integers(1, 12)})
+def test_batches_over_many_tables_depend_on_no_hidden_card(game: str, seed: int, at: int, after: int) -> None:
+    """Through real streams in lock-step: until somebody else plays another card because of the change, at whatever
+    table, the bot is sent the very same messages, and the same number of them."""
+    rules = GAMES[game]
+    place = at % rules.players
+    # Who leads first, with 2C, and the kitty's points show without anybody's doing; these stay as they are.
+    worlds = Worlds.drawn(rules, place, seed, after, BOARDS, kitty=False)
+    assume(worlds.changed != worlds.deals)
+    plan = plan_of(rules, boards=len(BOARDS), open_tables=len(BOARDS))
+    one = play_over_the_wire(plan, worlds.bots, worlds.deals)
+    other = play_over_the_wire(plan, worlds.bots, worlds.changed)
+    same = one.sent_before(other, place)
+    assert same == other.sent_before(one, place)
+    assert same or rules.pass_count == 0
+    assert one.received[place][:same] == other.received[place][:same]

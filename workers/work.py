@@ -245,8 +245,9 @@ def _report(sitting: str, attempt: int, record: SittingRecord, seconds: float) -
     replay = write_replay(replay_of(record.plan, record.hands, record.faults))
     report = pb.ReportSittingRequest(sitting=sitting, attempt=attempt, replay=zlib.compress(replay))
     report.duration.FromNanoseconds(int(seconds * 1e9))
-    for bot, ending in zip(record.plan.bots, record.endings, strict=True):
-        report.logs.add(entrant=bot.entrant, ending=ending.ending, log=ending.log)
+    for bot, ending, used in zip(record.plan.bots, record.endings, record.times, strict=True):
+        log = report.logs.add(entrant=bot.entrant, ending=ending.ending, log=ending.log, answers=used.answers)
+        log.thinking_time.FromNanoseconds(int(used.seconds * 1e9))
     return report
 
 

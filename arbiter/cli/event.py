@@ -17,11 +17,19 @@ from rich.text import Text
 from arbiter.cli.console import errors, print_json, results_console
 from arbiter.cli.local import LocalOptions, cancelled_by_sigterm, check_bots, refuse_finished, run_tournament
 from arbiter.cli.progress import ProgressView
-from arbiter.cli.tables import crosstable_table, faults_table, standings_table
+from arbiter.cli.tables import crosstable_table, details_tables, faults_table, standings_table
 from arbiter.errors import InfrastructureError, UsageError
 from arbiter.store import Entrant, Store, StoreError, TournamentState, UnknownTournament
 from arbiter.supervisor.redis import hide_passwords
-from arbiter.tournament import TournamentReport, TournamentSpec, enter, new_id, plan_tournament, report
+from arbiter.tournament import (
+    TournamentDetails,
+    TournamentReport,
+    TournamentSpec,
+    enter,
+    new_id,
+    plan_tournament,
+    report,
+)
 
 EXIT_INTERRUPTED = 130
 
@@ -79,10 +87,10 @@ def resume_event(prefix: str, options: EventOptions) -> None:
         _play(runner, store, tournament.id, options.local(spec), options)
 
 
-def show_report(found: TournamentReport, json: bool) -> None:
-    """Print everything that the results say."""
+def show_report(found: TournamentReport, json: bool, behind: TournamentDetails | None = None) -> None:
+    """Print everything that the results say, and what stands behind them if that is given."""
     if json:
-        print_json(found.to_dict())
+        print_json(found.to_dict() | ({} if behind is None else {"details": behind.to_list()}))
         return
     console = results_console()
     console.print(standings_table(found))
@@ -91,6 +99,9 @@ def show_report(found: TournamentReport, json: bool) -> None:
     faults = faults_table(found)
     if faults is not None:
         console.print(faults)
+    if behind is not None:
+        for table in details_tables(behind):
+            console.print(table)
 
 
 def _play(

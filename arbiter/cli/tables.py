@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
 
 from arbiter.rating import Estimate, Rating
 from arbiter.rating.ladder import INTERVAL
-from arbiter.tournament import TournamentReport
+from arbiter.tournament import TournamentDetails, TournamentReport
 
 
 def standings_table(report: TournamentReport, title: str | None = None) -> Table:
@@ -91,12 +92,53 @@ def faults_table(report: TournamentReport) -> Table | None:
     return table
 
 
-def estimate(found: Estimate | None) -> str:
-    """``6.50 ± 0.12``, as far as there is one."""
+def details_tables(details: TournamentDetails) -> list[Table]:
+    """Moons and thinking time; points per hand by seat; points per hand by pass direction."""
+    points = details.breakdown
+    first = Table(title="Moons and thinking time", title_style="bold", title_justify="left")
+    first.add_column("bot", style="bold", no_wrap=True)
+    for heading in ("moons per 100 hands", "thinking", "answers", "per answer"):
+        first.add_column(heading, justify="right", no_wrap=True)
+    for entrant, name in enumerate(details.names):
+        time = details.thinking.get(entrant)
+        each = "" if time is None or not time.answers else f"{1000 * time.seconds / time.answers:.3f} ms"
+        first.add_row(
+            name,
+            estimate(points.moons[entrant], 100),
+            "" if time is None else f"{time.seconds:.2f} s",
+            "" if time is None else f"{time.answers:,}",
+            each,
+        )
+    first.caption = "± half a 95 % interval; thinking: what the clocks were charged with"
+    first.caption_justify = "left"
+    by_seat = {f"seat {seat}": found for seat, found in points.seats.items()}
+    by_direction = {
+        "no pass" if direction == "none" else f"pass {direction}": found
+        for direction, found in points.directions.items()
+    }
+    return [
+        first,
+        _columns("Points per hand by seat", details.names, by_seat),
+        _columns("Points per hand by pass direction", details.names, by_direction),
+    ]
+
+
+def _columns(title: str, names: Sequence[str], found: Mapping[str, Sequence[Estimate | None]]) -> Table:
+    table = Table(title=title, title_style="bold", title_justify="left")
+    table.add_column("bot", style="bold", no_wrap=True)
+    for heading in found:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for entrant, name in enumerate(names):
+        table.add_row(name, *(estimate(column[entrant]) for column in found.values()))
+    return table
+
+
+def estimate(found: Estimate | None, times: int = 1) -> str:
+    """``6.50 ± 0.12``, as far as there is one, so many times."""
     if found is None:
         return "–"
     half = found.half_width
-    return f"{found.value:.2f}" if half is None else f"{found.value:.2f} ± {half:.2f}"
+    return f"{times * found.value:.2f}" if half is None else f"{times * found.value:.2f} ± {times * half:.2f}"
 
 
 def rating(found: Rating) -> str:

@@ -99,12 +99,21 @@ def list_tournaments(data_dir: DataDir = None, json: Json = False) -> None:
 
 
 @app.command()
-def standings(tournament: TournamentId, data_dir: DataDir = None, json: Json = False) -> None:
+def standings(
+    tournament: TournamentId,
+    with_details: Annotated[
+        bool, typer.Option("--details", help="Moons, thinking time, points by seat and by pass direction as well.")
+    ] = False,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> None:
     """Show a tournament's standings, crosstable and faults as they are now."""
     need_server()
     from arbiter.cli.event import open_store, show_report
-    from arbiter.tournament import report
+    from arbiter.tournament import details, report
 
     with open_store(data_folder(data_dir)) as store:
-        found = report(store, store.find_tournament(tournament).id)
-    show_report(found, json)
+        tournament_id = store.find_tournament(tournament).id
+        found = report(store, tournament_id)
+        behind = details(store, tournament_id) if with_details else None
+    show_report(found, json, behind)

@@ -13,6 +13,7 @@ from arbiter.match.replay import Replay, ReplayError, hand_to_dict, read_replay,
 from arbiter.match.sitting import SittingRecord, play_sitting
 from arbiter.match.stand_in import StandInBot
 from arbiter.match.starvation import Starved
+from arbiter.match.tally import HandTally, tally
 from arbiter.match.verify import SeatScore, check_planned, verify_replay
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Fault",
     "FaultPolicy",
     "HandRecord",
+    "HandTally",
     "MatchFormat",
     "PlanError",
     "Replay",
@@ -37,6 +39,7 @@ __all__ = [
     "play_sitting",
     "read_replay",
     "replay_of",
+    "tally",
     "verify_replay",
     "write_replay",
 ]

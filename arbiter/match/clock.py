@@ -28,6 +28,16 @@ class Clock:
     """Grace: by how much bank or hard stop may be overdrawn before that is a fault. A bank stays overdrawn."""
 
 
+@dataclass(frozen=True, slots=True)
+class TimeUsed:
+    """What a bot used of its clock in a sitting."""
+
+    seconds: float
+    """What it is charged with."""
+    answers: int
+    """Requests that it answered."""
+
+
 class RunningClock:
     """A bot's clock in a sitting. It runs from :meth:`start` to :meth:`stop`.
 

@@ -19,6 +19,7 @@ from arbiter.api.game.v1 import match_pb2
 from arbiter.cage import Load
 from arbiter.engine import Rules, compile_rules
 from arbiter.links import Ending, FaultCode, Link, LinkLost
+from arbiter.match.clock import TimeUsed
 from arbiter.match.faults import Fault
 from arbiter.match.messages import clock_to_message
 from arbiter.match.plan import MatchFormat, SittingPlan
@@ -46,6 +47,8 @@ class SittingRecord:
     """Those that belong to no single decision: a bot that crashed, fell silent or was put out."""
     endings: tuple[Ending, ...]
     """By place: how each bot ended and what it wrote."""
+    times: tuple[TimeUsed, ...]
+    """By place: thinking time."""
     start_seconds: float
     """Wall time until every bot had greeted, or failed to."""
     play_seconds: float
@@ -83,6 +86,7 @@ async def play_sitting(
         sitting.records(),
         tuple(sitting.faults),
         tuple(endings),
+        sitting.times(),
         start_seconds=sitting.start_seconds,
         play_seconds=sitting.play_seconds,
     )
@@ -140,6 +144,10 @@ class _Sitting:
         await _all([self._drive(player) for player in self._players])
         self.start_seconds = greeted - began
         self.play_seconds = time.perf_counter() - greeted
+
+    def times(self) -> tuple[TimeUsed, ...]:
+        """What each bot used of its clock."""
+        return tuple(TimeUsed(player.clock.used, player.clock.answered) for player in self._players)
 
     def records(self) -> tuple[HandRecord, ...]:
         """The finished hands in order of board and hand, whatever the order in which they ended."""

@@ -88,7 +88,8 @@ def samples(ordered: Iterable[BoardScore]) -> list[Sample]:
         scores = list(of_match)
         entrants = tuple(sorted(scores[0].entrants))
         points = [[score.points[score.entrants.index(entrant)] for entrant in entrants] for score in scores]
-        found.append(Sample(entrants, np.array(points), np.array([score.hands for score in scores])))
+        hands = np.repeat([[score.hands] for score in scores], len(entrants), axis=1)
+        found.append(Sample(entrants, np.array(points), hands))
     return found
 
 
@@ -101,4 +102,4 @@ def places(points: Sample, *, lowest_wins: bool) -> Sample:
     mine, others = points.amounts[:, :, None], points.amounts[:, None, :]
     better = others < mine if lowest_wins else others > mine
     doubled = 2 * better.sum(axis=2) + (others == mine).sum(axis=2) + 1
-    return Sample(points.entrants, doubled, np.full(len(doubled), 2))
+    return Sample(points.entrants, doubled, np.full_like(doubled, 2))

@@ -51,7 +51,7 @@ class Sample:
     Attributes:
         entrants: the match's entrants, k different ones.
         amounts: shape (boards, k): each one's amount, such as points.
-        hands: shape (boards,): what amounts are divided by.
+        hands: shape (boards, k): what amounts are divided by.
     """
 
     entrants: tuple[int, ...]
@@ -103,21 +103,22 @@ class Ratios:
     def __init__(self, entrants: int, samples: Sequence[Sample]) -> None:
         amounts, hands = [0] * entrants, [0] * entrants
         for sample in samples:
-            for entrant, amount in zip(sample.entrants, sample.amounts.sum(axis=0).tolist(), strict=True):
+            sums = zip(sample.amounts.sum(axis=0).tolist(), sample.hands.sum(axis=0).tolist(), strict=True)
+            for entrant, (amount, played) in zip(sample.entrants, sums, strict=True):
                 amounts[entrant] += amount
-                hands[entrant] += int(sample.hands.sum())
+                hands[entrant] += played
         self.hands: Final = tuple(hands)
         """By entrant."""
         self.exact: Final = tuple(Fraction(a, h) if h else None for a, h in zip(amounts, hands, strict=True))
         """Each entrant's ratio; None without a board."""
         ratios = np.array([0.0 if ratio is None else float(ratio) for ratio in self.exact])
-        divisors = np.array(hands, dtype=np.float64)
+        divisors = np.maximum(np.array(hands, dtype=np.float64), 1.0)
         own = np.zeros((_SUMS, entrants))
         shared = np.zeros((_SUMS, entrants, entrants))
         between = np.zeros((_SUMS, entrants, entrants))
         for sample in samples:
             index = np.array(sample.entrants)
-            z = (sample.amounts - ratios[index] * sample.hands[:, None]) / divisors[index]
+            z = (sample.amounts - ratios[index] * sample.hands) / divisors[index]
             alone = _sums(z)
             own[:, index] += alone
             shared[:, index[:, None], index] += alone[:, :, None]
@@ -155,17 +156,17 @@ def leads(entrants: int, samples: Sequence[Sample]) -> Leads:
 
     Args:
         entrants: number of entrants.
-        samples: by match, in schedule order.
+        samples: by match, in schedule order; the entrants of a board have equal hands.
     """
     boards, amounts, hands = (np.zeros((entrants, entrants), dtype=np.int64) for _ in range(3))
     pairs = []
     for sample in samples:
         index = np.array(sample.entrants)
         lead = sample.amounts[:, None, :] - sample.amounts[:, :, None]
-        pairs.append((index[:, None], index, lead, sample.hands[:, None, None]))
+        pairs.append((index[:, None], index, lead, sample.hands[:, :, None]))
         boards[index[:, None], index] += len(sample.hands)
         amounts[index[:, None], index] += lead.sum(axis=0)
-        hands[index[:, None], index] += sample.hands.sum()
+        hands[index[:, None], index] += sample.hands.sum(axis=0)[:, None]
     value = amounts / np.maximum(hands, 1)
     sums = np.zeros((_SUMS, entrants, entrants))
     for rows, columns, lead, played in pairs:

@@ -73,7 +73,16 @@ class WorkerServicer(worker_pb2_grpc.WorkerServiceServicer):
         context: grpc.aio.ServicerContext[pb.ReportSittingRequest, pb.ReportSittingResponse],
     ) -> pb.ReportSittingResponse:
         """See the contract."""
-        logs = [BotLog(log.entrant, log.ending, log.log.decode(errors="replace")) for log in request.logs]
+        logs = [
+            BotLog(
+                log.entrant,
+                log.ending,
+                log.log.decode(errors="replace"),
+                log.thinking_time.ToNanoseconds() / 1e9,
+                log.answers,
+            )
+            for log in request.logs
+        ]
         seconds = request.duration.ToNanoseconds() / 1e9
         try:
             outcome = await asyncio.to_thread(

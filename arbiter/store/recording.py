@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from hashlib import sha256
 
@@ -14,6 +15,7 @@ from arbiter.store.records import (
     AttemptOutcome,
     BotLog,
     Fault,
+    HandTally,
     Recorded,
     SeatResult,
     SittingKey,
@@ -25,6 +27,7 @@ from arbiter.store.tables import (
     AttemptRow,
     BotLogRow,
     FaultRow,
+    HandTallyRow,
     MatchEntrantRow,
     MatchRow,
     ResultRow,
@@ -113,6 +116,12 @@ def _check_match(session: Session, key: SittingKey, result: SittingResult) -> No
     outside = {each.board for each in result.results} - set(range(1, (boards or 0) + 1))
     if outside:
         raise InvalidResult(f"the result of sitting {key} names boards {sorted(outside)}; its match has 1 to {boards}")
+    hands = Counter({(each.board, each.seat): each.hands for each in result.results})
+    tallied = Counter[tuple[int, int]]()
+    for each in result.tallies:
+        tallied[each.board, each.seat] += each.hands
+    if tallied != hands:
+        raise InvalidResult(f"the result of sitting {key} has tallies of other hands than its seats played")
 
 
 def _insert(
@@ -135,6 +144,8 @@ def _insert(
     )
     if result.results:
         session.execute(insert(SeatResultRow), [of | _fields(each) for each in result.results])
+    if result.tallies:
+        session.execute(insert(HandTallyRow), [of | _fields(each) for each in result.tallies])
     if result.faults:
         session.execute(
             insert(FaultRow), [of | {"number": place} | _fields(each) for place, each in enumerate(result.faults)]
@@ -145,6 +156,6 @@ def _insert(
         )
 
 
-def _fields(value: SeatResult | Fault | BotLog) -> dict[str, object]:
+def _fields(value: SeatResult | HandTally | Fault | BotLog) -> dict[str, object]:
     """The value's fields, called as the columns are; `dataclasses.asdict` would copy deeply, for nothing."""
     return {name: getattr(value, name) for name in type(value).__slots__}

@@ -231,6 +231,65 @@ class SeatResult:
 
 
 @dataclass(frozen=True, slots=True)
+class HandTally:
+    """The hands of one seat of one board under one pass direction.
+
+    Attributes:
+        board: Number of the board in its deal set, from 1.
+        seat: The seat, from 0.
+        direction: Where cards were passed, such as ``left``.
+        hands: How many hands those were.
+        points: Points taken in them.
+        moons: In how many of them the seat shot the moon.
+    """
+
+    board: int
+    seat: int
+    direction: str
+    hands: int
+    points: int
+    moons: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntrantTally:
+    """The hands of one entrant on one board in one seat under one pass direction, over all sittings.
+
+    Attributes:
+        match: The match's index.
+        board: Number of the board in its deal set, from 1.
+        entrant: Index of the entrant.
+        seat: The seat, from 0.
+        direction: Where cards were passed.
+        hands: How many hands those were.
+        points: Points taken in them.
+        moons: In how many of them the entrant shot the moon.
+    """
+
+    match: int
+    board: int
+    entrant: int
+    seat: int
+    direction: str
+    hands: int
+    points: int
+    moons: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingTime:
+    """What an entrant's clocks were charged with in all recorded sittings that tell.
+
+    Attributes:
+        seconds: Thinking time.
+        answers: Requests answered in it.
+    """
+
+    seconds: float
+    answers: int
+
+
+@dataclass(frozen=True, slots=True)
 class BoardTotal:
     """What an entrant made of one board over all its seatings.
 
@@ -282,11 +341,15 @@ class BotLog:
         entrant: Index of the entrant.
         ending: How the process ended.
         log: Its stderr as far as it was kept.
+        thinking_seconds: What its clock was charged with; None when that was not reported.
+        answers: Requests that it answered; None when that was not reported.
     """
 
     entrant: int
     ending: str
     log: str
+    thinking_seconds: float | None = None
+    answers: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +358,7 @@ class SittingResult:
 
     Attributes:
         results: One for each seat of each board.
+        tallies: The same hands by pass direction.
         faults: In the order in which they happened.
         logs: One for each bot process.
         replay: The replay, uncompressed.
@@ -304,6 +368,7 @@ class SittingResult:
     """
 
     results: tuple[SeatResult, ...]
+    tallies: tuple[HandTally, ...]
     faults: tuple[Fault, ...]
     logs: tuple[BotLog, ...]
     replay: bytes = field(repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, and_, func, select
 from sqlalchemy.orm import Session
 
 from arbiter.store import plans
@@ -14,17 +14,20 @@ from arbiter.store.records import (
     Alarm,
     BoardTotal,
     BotLog,
+    EntrantTally,
     Fault,
     Progress,
     SeatResult,
     SittingKey,
     SittingState,
+    ThinkingTime,
 )
 from arbiter.store.tables import (
     AlarmRow,
     AttemptRow,
     BotLogRow,
     FaultRow,
+    HandTallyRow,
     MatchRow,
     ResultRow,
     SeatResultRow,
@@ -112,6 +115,47 @@ def board_totals(session: Session, tournament: str, first_match: int) -> list[Bo
         BoardTotal(match, board, entrant, seatings, int(hands), int(total))
         for match, board, entrant, seatings, hands, total in rows
     ]
+
+
+def entrant_tallies(session: Session, tournament: str) -> list[EntrantTally]:
+    """Of matches whose every sitting is recorded, in the order of the fields; raises `UnknownTournament`."""
+    plans.get(session, tournament)
+    where = (
+        SittingRow.match_number,
+        SeatResultRow.board,
+        SeatResultRow.entrant,
+        SeatResultRow.seat,
+        HandTallyRow.direction,
+    )
+    rows = session.execute(
+        select(*where, *(func.sum(amount) for amount in (HandTallyRow.hands, HandTallyRow.points, HandTallyRow.moons)))
+        .join(SeatResultRow, SeatResultRow.sitting_id == SittingRow.id)
+        .join(
+            HandTallyRow,
+            and_(
+                HandTallyRow.sitting_id == SeatResultRow.sitting_id,
+                HandTallyRow.board == SeatResultRow.board,
+                HandTallyRow.seat == SeatResultRow.seat,
+            ),
+        )
+        .where(SittingRow.tournament_id == tournament, _complete(tournament))
+        .group_by(*where)
+        .order_by(*where)
+    )
+    return [EntrantTally(*row[:5], *(int(amount) for amount in row[5:])) for row in rows]
+
+
+def thinking_times(session: Session, tournament: str) -> dict[int, ThinkingTime]:
+    """By entrant, over the recorded sittings that tell; raises `UnknownTournament`."""
+    plans.get(session, tournament)
+    rows = session.execute(
+        select(BotLogRow.entrant, func.sum(BotLogRow.thinking_seconds), func.sum(BotLogRow.answers))
+        .join(SittingRow, SittingRow.id == BotLogRow.sitting_id)
+        .where(SittingRow.tournament_id == tournament, BotLogRow.thinking_seconds.is_not(None))
+        .group_by(BotLogRow.entrant)
+        .order_by(BotLogRow.entrant)
+    )
+    return {entrant: ThinkingTime(float(seconds or 0), int(answers or 0)) for entrant, seconds, answers in rows}
 
 
 def _complete(tournament: str) -> ColumnElement[bool]:
@@ -208,7 +252,7 @@ def logs(session: Session, key: SittingKey) -> tuple[BotLog, ...]:
     if sitting.state is not SittingState.RECORDED:
         raise _not_recorded(sitting, key)
     rows = session.scalars(select(BotLogRow).where(BotLogRow.sitting_id == sitting.id).order_by(BotLogRow.number))
-    return tuple(BotLog(row.entrant, row.ending, row.log) for row in rows)
+    return tuple(BotLog(row.entrant, row.ending, row.log, row.thinking_seconds, row.answers) for row in rows)
 
 
 def _not_recorded(sitting: SittingRow, key: SittingKey) -> UnknownSitting:

@@ -17,6 +17,7 @@ from arbiter.store.records import (
     BoardTotal,
     BotLog,
     Entrant,
+    EntrantTally,
     Fault,
     Lease,
     LeaseRefusal,
@@ -27,6 +28,7 @@ from arbiter.store.records import (
     SittingKey,
     SittingResult,
     SittingState,
+    ThinkingTime,
     Tournament,
     TournamentState,
 )
@@ -247,6 +249,16 @@ class Store:
         """
         with self._database.read() as session:
             return results.board_totals(session, tournament, first_match)
+
+    def entrant_tallies(self, tournament: str) -> list[EntrantTally]:
+        """The hands of complete matches by match, board, entrant, seat and pass direction."""
+        with self._database.read() as session:
+            return results.entrant_tallies(session, tournament)
+
+    def thinking_times(self, tournament: str) -> dict[int, ThinkingTime]:
+        """Thinking time by entrant, over the recorded sittings that tell it."""
+        with self._database.read() as session:
+            return results.thinking_times(session, tournament)
 
     def fault_counts(self, tournament: str) -> dict[int, dict[str, int]]:
         """Number of recorded faults by entrant and code, those with none left out."""

@@ -209,6 +209,20 @@ class SeatResultRow(Table):
     total: Mapped[int]
 
 
+class HandTallyRow(Table):
+    """The hands of one seat of one board under one pass direction."""
+
+    __tablename__ = "hand_tally"
+
+    sitting_id: Mapped[int] = mapped_column(ForeignKey("result.sitting_id"), primary_key=True)
+    board: Mapped[int] = mapped_column(primary_key=True)
+    seat: Mapped[int] = mapped_column(primary_key=True)
+    direction: Mapped[str] = mapped_column(String(16), primary_key=True)
+    hands: Mapped[int]
+    points: Mapped[int]
+    moons: Mapped[int]
+
+
 class FaultRow(Table):
     """A fault, numbered in the order in which the sitting's faults happened."""
 
@@ -235,6 +249,8 @@ class BotLogRow(Table):
     entrant: Mapped[int]
     ending: Mapped[str] = mapped_column(ForeignText)
     log: Mapped[str] = mapped_column(ForeignText)
+    thinking_seconds: Mapped[float | None]
+    answers: Mapped[int | None]
 
 
 class AlarmRow(Table):

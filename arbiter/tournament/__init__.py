@@ -7,6 +7,7 @@ and :mod:`~arbiter.tournament.report` reads the results.
 
 from arbiter.tournament.coordinator import Coordinator, Sender
 from arbiter.tournament.desk import Desk, Grant
+from arbiter.tournament.details import TournamentDetails, details
 from arbiter.tournament.dispatch import CelerySender
 from arbiter.tournament.planning import enter, new_id, plan_tournament
 from arbiter.tournament.replays import released_replay
@@ -22,8 +23,10 @@ __all__ = [
     "Grant",
     "Sender",
     "SpecError",
+    "TournamentDetails",
     "TournamentReport",
     "TournamentSpec",
+    "details",
     "enter",
     "load_spec",
     "new_id",

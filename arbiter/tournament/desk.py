@@ -13,11 +13,12 @@ from typing import Final
 from arbiter.deals import derive_bot_seed
 from arbiter.errors import UsageError
 from arbiter.match import Fault as PlayedFault
-from arbiter.match import ReplayError, SeatedBot, SittingPlan, check_planned, read_replay, verify_replay
+from arbiter.match import ReplayError, SeatedBot, SittingPlan, check_planned, read_replay, tally, verify_replay
 from arbiter.store import (
     BotLog,
     Entrant,
     Fault,
+    HandTally,
     Lease,
     LeaseRefusal,
     Match,
@@ -142,6 +143,10 @@ class Desk:
             results=tuple(
                 SeatResult(score.board, score.seat, match.entrants[score.place], score.hands, score.points, score.total)
                 for score in scores
+            ),
+            tallies=tuple(
+                HandTally(each.board, each.seat, each.direction.value, each.hands, each.points, each.moons)
+                for each in tally(played.hands)
             ),
             faults=tuple(
                 Fault(fault.entrant, fault.board, fault.hand, fault.seat, fault.trick, fault.code.value, fault.detail)

@@ -14,7 +14,7 @@ from arbiter.cli import console
 from arbiter.cli.tables import estimate, ordinal, probability, ranks, rating
 from arbiter.match import hand_to_dict
 from arbiter.store import SittingKey, Store
-from arbiter.tournament import released_replay, report
+from arbiter.tournament import details, released_replay, report
 from tests.cli.conftest import Call
 from tests.e2e.support import BOTS, SAMPLES
 from tests.tournament.support import ID
@@ -70,6 +70,22 @@ def test_standings_for_programs_and_for_people_are_the_same(call: Call, played: 
         assert estimate(row.standing.points) in line
         assert rating(row.rating) in line
         assert ranks(*(row.standing.ranks or (0, 0))) in line
+
+
+def test_details_are_shown_when_asked_for(call: Call, played: Path) -> None:
+    with Store.open(played / "arbiter.db") as store:
+        found = details(store, ID)
+    plain = call("tournament", "standings", ID, "--data-dir", played)
+    asked = call("tournament", "standings", ID, "--data-dir", played, "--details")
+    assert (asked.status, asked.errors) == (0, "")
+    assert asked.output.startswith(plain.output)
+    behind = asked.output.removeprefix(plain.output)
+    for words in ("moons per 100 hands", "1.00 s", "104", "9.615 ms", "seat 3", "pass left", "pass right"):
+        assert words in behind
+        assert words not in plain.output
+    data = parsed(call("tournament", "standings", ID, "--data-dir", played, "--details", "--json").output)
+    assert data["details"] == json.loads(json.dumps(found.to_list()))
+    assert all(estimate(of_seat[0]) in behind for of_seat in found.breakdown.seats.values())
 
 
 @pytest.mark.parametrize(

@@ -77,5 +77,6 @@ def test_a_match_is_one_sample_with_its_entrants_by_number() -> None:
         BoardScore(1, 1, (1, 2), 4, (1, 2)),
     ]
     first, second = samples(scores)
-    assert (first.entrants, first.amounts.tolist(), first.hands.tolist()) == ((0, 2), [[5, 7], [6, 8]], [4, 5])
-    assert (second.entrants, second.amounts.tolist(), second.hands.tolist()) == ((1, 2), [[1, 2]], [4])
+    assert (first.entrants, first.amounts.tolist()) == ((0, 2), [[5, 7], [6, 8]])
+    assert first.hands.tolist() == [[4, 4], [5, 5]]
+    assert (second.entrants, second.amounts.tolist(), second.hands.tolist()) == ((1, 2), [[1, 2]], [[4, 4]])

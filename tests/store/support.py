@@ -9,6 +9,7 @@ from arbiter.store import (
     BotLog,
     Entrant,
     Fault,
+    HandTally,
     Lease,
     Match,
     SeatResult,
@@ -98,8 +99,13 @@ def result(
             for board in range(1, boards + 1)
             for seat in range(SEATS)
         ),
+        tallies=tuple(
+            HandTally(board, seat, "left", 1, board * 5 + seat, int(seat == 0))
+            for board in range(1, boards + 1)
+            for seat in range(SEATS)
+        ),
         faults=faults,
-        logs=tuple(BotLog(entrant, "exit status 0", f"{text}, said {entrant}") for entrant in seated),
+        logs=tuple(BotLog(entrant, "exit status 0", f"{text}, said {entrant}", 0.5, 13) for entrant in seated),
         replay=replay,
         digest=sha256(replay).hexdigest(),
         hands=boards,

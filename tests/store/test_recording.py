@@ -62,7 +62,7 @@ def test_a_result_comes_back_as_it_was_reported(store: Store) -> None:
 
 def test_a_result_may_be_bare(store: Store) -> None:
     create(store)
-    bare = replace(result(KEY), results=(), logs=())
+    bare = replace(result(KEY), results=(), tallies=(), logs=())
     assert store.record(KEY, leased(store, KEY).attempt, bare, START) is Recorded.RECORDED
     assert store.seat_results("demo-1a2b") == []
     assert store.logs(KEY) == ()
@@ -170,6 +170,7 @@ GOOD = result(KEY)
         (replace(GOOD, results=(replace(GOOD.results[0], entrant=4),)), r"names entrants \[4\]; .* \[0, 1, 2, 3\]"),
         (replace(GOOD, faults=(replace(CRASH, entrant=9),)), r"names entrants \[9\]"),
         (replace(GOOD, logs=(BotLog(9, "", ""),)), r"names entrants \[9\]"),
+        (replace(GOOD, tallies=GOOD.tallies[1:]), "has tallies of other hands than its seats played"),
         (replace(GOOD, results=(replace(GOOD.results[0], board=3),)), r"names boards \[3\]; its match has 1 to 2"),
         (replace(GOOD, results=(replace(GOOD.results[0], board=0),)), r"names boards \[0\]; its match has 1 to 2"),
     ],

@@ -91,7 +91,7 @@ def report(desk: Desk, grant: Grant, text: bytes | None = None) -> Recorded:
     """Report a sitting as an honest worker does, or with another replay."""
     if text is None:
         text = text_of(played(grant.plan))
-    logs = [BotLog(bot.entrant, "exit status 0", f"said {bot.name}") for bot in grant.plan.bots]
+    logs = [BotLog(bot.entrant, "exit status 0", f"said {bot.name}", 0.25, 26) for bot in grant.plan.bots]
     return desk.report(grant.plan.sitting, grant.lease.attempt, zlib.compress(text), logs, 1.5)
 
 

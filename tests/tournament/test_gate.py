@@ -15,7 +15,18 @@ import pytest
 from arbiter.deals import derive_deal_seed
 from arbiter.engine import rule_set
 from arbiter.errors import InfrastructureError
-from arbiter.store import BotLog, Entrant, Fault, Match, SeatResult, SittingKey, SittingResult, Store, TournamentState
+from arbiter.store import (
+    BotLog,
+    Entrant,
+    Fault,
+    HandTally,
+    Match,
+    SeatResult,
+    SittingKey,
+    SittingResult,
+    Store,
+    TournamentState,
+)
 from arbiter.tournament import Desk, SpecError, TournamentSpec, report
 from arbiter.tournament.gate import GateJudge, GateReport, Reason, Verdict
 from arbiter.tournament.gate_planning import opponent_groups, plan_gate
@@ -85,7 +96,10 @@ def record(
         crashes = [Fault(entrant, 1, 1, 0, 1, "CRASH", "gone") for where, entrant in faults if where == key]
         logs = tuple(BotLog(entrant, "exit status 1", f"log of {entrant}") for entrant in match.entrants)
         replay = str(key).encode()
-        result = SittingResult(tuple(scores), tuple(crashes), logs, replay, hashlib.sha256(replay).hexdigest(), 1, 1.0)
+        tallies = tuple(HandTally(score.board, score.seat, "left", 1, score.points, 0) for score in scores)
+        result = SittingResult(
+            tuple(scores), tallies, tuple(crashes), logs, replay, hashlib.sha256(replay).hexdigest(), 1, 1.0
+        )
         store.record(key, lease.attempt, result, START)  # type: ignore[union-attr]  # a refusal has none and fails here
 
 

@@ -320,22 +320,32 @@ class BotLog(message.Message):
     ENTRANT_FIELD_NUMBER: builtins.int
     ENDING_FIELD_NUMBER: builtins.int
     LOG_FIELD_NUMBER: builtins.int
+    THINKING_TIME_FIELD_NUMBER: builtins.int
+    ANSWERS_FIELD_NUMBER: builtins.int
     entrant: builtins.int
     """Its entrant's index."""
     ending: builtins.str
     """How its process ended, such as "exit status 0"."""
     log: builtins.bytes
     """Standard output and error, cut in the middle when long."""
+    answers: builtins.int
+    """Requests that it answered in that time."""
+    @builtins.property
+    def thinking_time(self) -> duration_pb2.Duration:
+        """Thinking time that its clock was charged with."""
+
     def __init__(
         self,
         *,
         entrant: builtins.int = ...,
         ending: builtins.str = ...,
         log: builtins.bytes = ...,
+        thinking_time: duration_pb2.Duration | None = ...,
+        answers: builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = typing.Literal["thinking_time", b"thinking_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["ending", b"ending", "entrant", b"entrant", "log", b"log"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["answers", b"answers", "ending", b"ending", "entrant", b"entrant", "log", b"log", "thinking_time", b"thinking_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -87,6 +87,17 @@ def silent_at_seven() -> None:
     run(Sleeper())
 
 
+def burn_at_seven() -> None:
+    class Burning(Lowest):
+        def trouble(self) -> None:
+            for _ in range(3):
+                subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"])
+            while True:
+                pass
+
+    run(Burning())
+
+
 def wrong_token() -> None:
     os.environ["ARBITER_TOKEN"] = "guessed"
     run(Lowest())

@@ -30,9 +30,17 @@ DEADLINE = 60.0  # seconds after which a test gives up waiting for something tha
 SEED = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
 
-def tournament_file(folder: Path, bots: Sequence[Path], *, boards: int = 2, name: str = "cup") -> Path:
+def tournament_file(folder: Path, bots: Sequence[Path], *, boards: int = 2, name: str = "cup", clock: str = "") -> Path:
     """A tournament of these bots, each under the name bot1, bot2, ..."""
-    lines = [f'name = "{name}"', "workers = 2", f'deal_seed = "{SEED}"', "[match]", f"boards = {boards}"]
+    lines = [
+        f'name = "{name}"',
+        "workers = 2",
+        f'deal_seed = "{SEED}"',
+        "[match]",
+        f"boards = {boards}",
+        "[clock]",
+        clock,
+    ]
     for number, bot in enumerate(bots, 1):
         lines += ["[[entrants]]", f'bot = "{bot}"', f'name = "bot{number}"']
     path = folder / f"{name}.toml"

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,17 @@ import pytest
 
 from arbiter.store import AttemptOutcome, SittingKey, Store
 from arbiter.tournament import report
-from tests.e2e.support import Place, bots_of, playing_worker, resume_arguments, standings, until
+from tests.e2e.support import (
+    BOTS,
+    SAMPLES,
+    Place,
+    bots_of,
+    playing_worker,
+    resume_arguments,
+    standings,
+    tournament_file,
+    until,
+)
 
 
 def newest(place: Place) -> str:
@@ -83,6 +94,22 @@ def test_a_worker_killed_in_mid_sitting_costs_time_and_nothing_else(
     outcomes = sorted([attempt.outcome for attempt in attempts] for attempts in tries)
     assert outcomes == [[AttemptOutcome.LOST, AttemptOutcome.RECORDED], *[[AttemptOutcome.RECORDED]] * 3]
     assert place.run_folders() == []
+
+
+def test_a_worker_that_is_frozen_for_a_while_costs_no_bot_its_game(
+    place: Place, undisturbed: dict[str, Any], tmp_path: Path
+) -> None:
+    """The machine of a worker may stand still, such as while it is moved: CodinGame/codingame-game-engine#78."""
+    bots = [SAMPLES / "uniform", BOTS / "slow", SAMPLES / "uniform", SAMPLES / "lowest"]
+    cup = tournament_file(tmp_path, bots, clock="hard_stop = 1.0\nmargin = 0")
+    with place.start("tournament", "run", cup, "--json") as run:
+        worker = playing_worker(place, run)
+        os.kill(worker, signal.SIGSTOP)
+        time.sleep(3.0)  # longer than the hard stop, shorter than a lease
+        os.kill(worker, signal.SIGCONT)
+        output, _ = run.communicate(timeout=60)
+    assert run.returncode == 0
+    assert standings(output) == undisturbed
 
 
 def test_one_worker_and_four_come_to_the_same_last_digit(place: Place, cup: Path, undisturbed: dict[str, Any]) -> None:

@@ -7,14 +7,14 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from arbiter.api.bot.v1 import bot_pb2
-from arbiter.cage import CageError, Launch, Manifest, choose_cage
+from arbiter.cage import CageError, Launch, Load, LoadMeter, Manifest, choose_cage
 from arbiter.links import BotHost, FaultCode, Link, LocalLink, ProcessLink
 from arbiter.match import Clock, SittingRecord, play_sitting
 from tests.cage.support import open_folder, until
@@ -72,8 +72,12 @@ def room() -> Iterator[Room]:
         assert [path.name for path in bots.iterdir()] == ["adversary.py"]
 
 
-async def sit(room: Room, ways: dict[int, str], clock: Clock, boards: int) -> SittingRecord:
-    """A sitting in which these places are processes that misbehave so; the others are honest bots in this process."""
+async def sit(room: Room, ways: dict[int, str], clock: Clock, boards: int, watched: bool) -> SittingRecord:
+    """A sitting in which these places are processes that misbehave so; the others are honest bots in this process.
+
+    Where it is ``watched``, so are its processes, as if nothing else ran on the machine: what the tests' own neighbours
+    take must not decide.
+    """
     cage = choose_cage(False)
     host = BotHost(room.sockets)
     links: list[Link] = []
@@ -84,7 +88,16 @@ async def sit(room: Room, ways: dict[int, str], clock: Clock, boards: int) -> Si
         else:
             links.append(LocalLink(Uniform()))
     async with host:
-        return await play_sitting(plan_of(boards=boards, clock=clock), links)
+        read_load = alone(LoadMeter()) if watched else None
+        return await play_sitting(plan_of(boards=boards, clock=clock), links, read_load=read_load)
+
+
+def alone(meter: LoadMeter) -> Callable[[Sequence[int | None]], Load]:
+    def read(roots: Sequence[int | None]) -> Load:
+        load = meter.read(roots)
+        return replace(load, busy=load.own + sum(bot.cpu for bot in load.bots), stolen=0.0)
+
+    return read
 
 
 async def with_one_bot(room: Room, way: str, use: Callable[[ProcessLink], Awaitable[None]]) -> None:
@@ -97,8 +110,10 @@ async def with_one_bot(room: Room, way: str, use: Callable[[ProcessLink], Awaita
         await use(link)
 
 
-def play(room: Room, ways: dict[int, str], clock: Clock = PLENTY, boards: int = 2) -> SittingRecord:
-    record = asyncio.run(sit(room, ways, clock, boards))
+def play(
+    room: Room, ways: dict[int, str], clock: Clock = PLENTY, boards: int = 2, *, watched: bool = False
+) -> SittingRecord:
+    record = asyncio.run(sit(room, ways, clock, boards, watched))
     check(record)
     assert {hand.board for hand in record.hands} == set(range(1, boards + 1))
     return record
@@ -156,6 +171,20 @@ def test_what_a_bot_does_has_its_code(room: Room, way: str, code: FaultCode, det
     assert detail in record.faults[0].detail
     assert record.endings[BAD].ending == ending
     assert all(hand.stand_ins for hand in record.hands)
+
+
+@pytest.mark.parametrize(
+    ("way", "code"),
+    [
+        ("burn_at_seven", FaultCode.TIMEOUT),
+        ("killed_at_seven", FaultCode.CRASH),
+        ("tiny_messages", FaultCode.PROTOCOL_ERROR),
+    ],
+)
+def test_what_a_bot_does_to_its_own_table_voids_nothing(room: Room, way: str, code: FaultCode) -> None:
+    """A bot must not get out of a lost sitting by starving it."""
+    record = play(room, {BAD: way}, Clock(start_up=60.0, hard_stop=2.0), watched=True)
+    assert code_of(record) is code
 
 
 @pytest.mark.parametrize(

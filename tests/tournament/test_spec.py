@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arbiter.engine import rule_set
-from arbiter.match import Clock, MatchFormat
+from arbiter.match import Clock, FaultPolicy, MatchFormat
 from arbiter.tournament import SpecError, TournamentSpec, load_spec
 
 BOTS = """
@@ -114,6 +114,16 @@ def test_a_stored_spec_comes_back_equal(tmp_path: Path) -> None:
         (f'name = "cup"\n[match]\nboards = true\n{BOTS}', "match.boards: input should be a valid integer (is True)"),
         (f'name = "cup"\n[clock]\nbank = -1\n{BOTS}', "clock.bank: input should be greater than or equal to 0"),
         (f'name = "cup"\n[clock]\nbank = nan\n{BOTS}', "clock.bank: input should be"),
+        (f'name = "cup"\nclock = "fast"\n{BOTS}', "clock: value error, write bank and increment in seconds"),
+        (f'name = "cup"\n{BOTS}clock = {{ bnk = 3 }}\n', "entrants.4.clock.bnk: unknown key; did you mean 'bank'?"),
+        (
+            f'name = "cup"\n[match]\nfault_policy = "none"\n{BOTS}',
+            "match.fault_policy: input should be 'stand_in', 'penalty' or 'forfeit_match'",
+        ),
+        (
+            f'name = "cup"\n[rules]\nname = "reverse"\n[match]\nfault_policy = "penalty"\n{BOTS}',
+            "match.fault_policy: under reverse a penalty in points costs nothing; write 'stand_in'",
+        ),
         (f'name = "cup"\nformat = "swiss"\n{BOTS}', "format: input should be 'round-robin' or 'roundrobin'"),
         (f'name = "cup"\ndeal_seed = "12"\n{BOTS}', "deal_seed: is '12'; write 64 hexadecimal digits"),
         (
@@ -151,3 +161,18 @@ def test_each_mistake_is_named_with_its_place_and_remedy(tmp_path: Path, text: s
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"nowhere\.toml: can't be read: No such file"):
         load_spec(tmp_path / "nowhere.toml")
+
+
+def test_an_entrant_may_have_a_clock_of_its_own_and_the_rest_the_tournament_s(tmp_path: Path) -> None:
+    text = f'name = "cup"\nclock = "60+0.5"\n{BOTS}clock = {{ bank = 90, margin = 0 }}\n'
+    spec = load_spec(write(tmp_path, text))
+    usual = Clock(bank=60.0, increment=0.5)
+    assert spec.clocks == (usual, usual, usual, Clock(bank=90.0, increment=0.5, margin=0.0))
+    assert TournamentSpec.from_dict(spec.to_dict()).clocks == spec.clocks
+    assert load_spec(write(tmp_path, f'name = "cup"\nclock = "5"\n{BOTS}')).clocks[0] == Clock(bank=5.0, increment=0.0)
+
+
+def test_what_a_fault_costs_is_kept(tmp_path: Path) -> None:
+    spec = load_spec(write(tmp_path, f'name = "cup"\n[match]\nfault_policy = "forfeit_match"\n{BOTS}'))
+    assert spec.fault_policy is FaultPolicy.FORFEIT_MATCH
+    assert TournamentSpec.from_dict(spec.to_dict()).fault_policy is FaultPolicy.FORFEIT_MATCH

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ import pytest
 
 import arbiter
 from arbiter.api.worker.v1 import worker_pb2 as pb
+from arbiter.cage import BotLoad, Load
 from arbiter.service import WorkerServer
 from arbiter.store import (
     AttemptOutcome,
@@ -29,6 +31,7 @@ from arbiter.store import (
 )
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import Desk, Grant, plan_tournament
+from tests.cage.support import make_bot, open_folder
 from tests.tournament.support import ID, START, granted, played, spec_of, text_of
 from workers import work as work_module
 from workers.settings import WorkerSettings
@@ -41,6 +44,19 @@ SLOW = REPOSITORY / "tests" / "bots" / "slow"
 TOKEN = "the-workers-token"
 FIRST, SECOND = f"{ID}/0/0", f"{ID}/0/1"
 KEY = SittingKey(ID, 0, 0)
+SILENT = """
+import time
+from arbiter.sdk import Bot, run
+
+class Silent(Bot):
+    def choose_pass(self, view):
+        time.sleep(600)
+
+    def choose_card(self, view):
+        time.sleep(600)
+
+run(Silent())
+"""
 DEADLINE = 60.0
 
 
@@ -50,9 +66,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def create(store: Store, folders: Sequence[Path] = (LOWEST,) * 4) -> None:
+def create(store: Store, folders: Sequence[Path] = (LOWEST,) * 4, clock: Mapping[str, float] | None = None) -> None:
     """A tournament of one match between these bots."""
-    spec = spec_of(boards=1)
+    spec = spec_of(boards=1, clock=clock or {})
     entrants = [Entrant(index, f"bot{index}", f"{index:064x}", str(path), {}) for index, path in enumerate(folders)]
     tournament, matches = plan_tournament(ID, spec, entrants, START)
     store.create_tournament(tournament, entrants, matches, 4)
@@ -248,6 +264,41 @@ def test_a_sitting_whose_bot_is_gone_is_given_back_with_the_reason(
     assert [attempt.outcome for attempt in attempts] == [AttemptOutcome.INFRASTRUCTURE] * 3
     assert all("/nowhere/bot" in attempt.note and "\n" not in attempt.note for attempt in attempts)
     assert store.failed(ID) == [KEY]
+
+
+class TakenMachine:
+    """A meter of a machine of which a hypervisor takes half."""
+
+    def __init__(self) -> None:
+        self._at = time.monotonic()
+
+    def read(self, roots: Sequence[int | None]) -> Load:
+        elapsed, self._at = time.monotonic() - self._at, time.monotonic()
+        return Load(elapsed, 0.0, 0.0, elapsed / 2, elapsed / 2, (BotLoad(0.0, 0.0),) * len(roots))
+
+
+def test_a_starved_sitting_is_void_counted_for_whose_time_was_up_and_played_three_times_at_most(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Starvation is an infrastructure failure: HaliteChallenge/Halite#119, aiarena-web#445."""
+    monkeypatch.setattr(work_module, "LoadMeter", TakenMachine)
+    monkeypatch.setattr(work_module, "RELEASE_PAUSE", 0.0)
+
+    async def test(place: Workplace) -> None:
+        async with place.arbiter(Desk(store)):
+            for _ in range(4):
+                await place.worker.work(FIRST)
+
+    with open_folder() as folder:
+        create(store, [LOWEST, LOWEST, make_bot(folder / "silent", SILENT), LOWEST], clock={"hard_stop": 0.5})
+        at_work(test)
+    attempts = store.attempts(KEY)
+    assert [attempt.outcome for attempt in attempts] == [AttemptOutcome.INFRASTRUCTURE] * 3
+    assert [attempt.starved_entrant for attempt in attempts] == [2] * 3
+    assert "bot2 was out of time on a starved machine: silent for the hard stop of 0.5 s" in attempts[0].note
+    assert store.failed(ID) == [KEY], "it waits for the host"
+    assert store.voids(ID) == {2: 3}
+    assert store.progress(ID).faults == 0
 
 
 def test_a_sitting_whose_lease_was_lost_is_dropped(store: Store) -> None:

@@ -1,0 +1,173 @@
+"""What a fault costs under each policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from arbiter.api.bot.v1 import bot_pb2 as pb
+from arbiter.engine import RULE_SETS, rule_set
+from arbiter.links import FaultCode, LinkLost
+from arbiter.match import (
+    FaultPolicy,
+    HandRecord,
+    ReplayError,
+    SittingRecord,
+    replay_of,
+    verify_replay,
+)
+from arbiter.sdk import Bot, Card, CardView, PassView
+from tests.match.support import Bend, BentLink, Uniform, plan_of, play
+
+BAD = 1
+
+
+class Cheat(Uniform):
+    """Now and then plays a card that it does not hold."""
+
+    def choose_card(self, view: CardView) -> Card:
+        if len(view.hand) == 6:
+            return next(card for card in (Card(index) for index in range(52)) if card not in view.hand)
+        return super().choose_card(view)
+
+
+class BadPasser(Uniform):
+    """Passes one card three times."""
+
+    def choose_pass(self, view: PassView) -> list[Card]:
+        return view.hand[:1] * view.pass_count
+
+
+def leave_after(messages: int) -> Bend:
+    left = [messages]
+
+    def bend(message: pb.SitRequest) -> list[pb.SitRequest | LinkLost]:
+        left[0] -= 1
+        return [message] if left[0] >= 0 else [LinkLost(FaultCode.CRASH, "gone")]
+
+    return bend
+
+
+def sitting(
+    bot: Callable[[], Bot] = Uniform,
+    bend: Callable[[], Bend] | None = None,
+    *,
+    name: str = "black_lady",
+    policy: FaultPolicy = FaultPolicy.PENALTY,
+    boards: int = 8,
+    game: bool = False,
+    fault_limit: int = 1000,
+    open_tables: int = 64,
+) -> SittingRecord:
+    plan = plan_of(
+        name, boards=boards, game=game, fault_policy=policy, fault_limit=fault_limit, open_tables=open_tables
+    )
+    links = [
+        BentLink(bot() if place == BAD else Uniform(), bend() if bend and place == BAD else None)
+        for place in range(plan.rules.players)
+    ]
+    return play(plan, links)
+
+
+def seat_of(hand: HandRecord) -> int:
+    return hand.places.index(BAD)
+
+
+@pytest.mark.parametrize("name", [name for name in RULE_SETS if rule_set(name).winner != "highest"])
+def test_an_illegal_card_ends_the_hand_and_costs_its_whole_total(name: str) -> None:
+    record = sitting(Cheat, name=name)
+    assert len(record.hands) == 8
+    for hand in record.hands:
+        assert hand.offenders == (seat_of(hand),)
+        assert hand.stand_ins == ()
+        assert [fault.code for fault in hand.faults] == [FaultCode.ILLEGAL_PLAY]
+        assert hand.moon is None
+        assert max(hand.points) == hand.points[seat_of(hand)] > 0
+        assert [points for seat, points in enumerate(hand.points) if seat != seat_of(hand)] == [0] * (
+            len(hand.points) - 1
+        )
+
+
+def test_an_illegal_pass_ends_the_hand_once_all_have_passed() -> None:
+    record = sitting(BadPasser)
+    passing = [hand for hand in record.hands if hand.passed is not None]
+    assert len(passing) == 6
+    for hand in passing:
+        assert (hand.offenders, hand.stand_ins) == ((seat_of(hand),),) * 2, "its pass was made for it"
+        assert hand.tricks == ()
+        assert hand.points[seat_of(hand)] == sum(hand.points) == 26
+    assert not any(hand.offenders for hand in record.hands if hand.passed is None)
+
+
+def test_two_who_fail_in_one_pass_both_pay() -> None:
+    plan = plan_of(boards=1, fault_policy=FaultPolicy.PENALTY)
+    record = play(plan, [BentLink(BadPasser() if place in (0, 2) else Uniform()) for place in range(4)])
+    (hand,) = record.hands
+    assert [hand.places[seat] for seat in hand.offenders] == [0, 2]
+    assert sorted(hand.points) == [0, 0, 26, 26]
+
+
+@pytest.mark.parametrize("after", [0, 1, 20])
+def test_a_lost_bot_pays_for_every_hand_in_which_it_owes_something(after: int) -> None:
+    record = sitting(bend=lambda: leave_after(after), boards=12, open_tables=3)
+    assert [fault.code for fault in record.faults] == [FaultCode.CRASH]
+    paid = [hand for hand in record.hands if hand.offenders]
+    whole = [hand for hand in record.hands if not hand.offenders]
+    assert all(hand.points[seat_of(hand)] == sum(hand.points) == 26 for hand in paid)
+    assert all(len(hand.tricks) == 13 and not hand.stand_ins for hand in whole)
+    assert bool(whole) == (after == 20)
+    assert len(paid) >= 8
+
+
+def test_a_bot_over_the_limit_pays_for_all_that_follows() -> None:
+    record = sitting(Cheat, fault_limit=2, open_tables=1)
+    assert sum(len(hand.faults) for hand in record.hands) == 3
+    assert all(hand.offenders == (seat_of(hand),) for hand in record.hands)
+    assert [len(hand.tricks) for hand in record.hands[3:]] == [
+        0 if hand.passed else len(hand.tricks) for hand in record.hands[3:]
+    ]
+
+
+def test_a_game_is_played_on_after_a_penalty() -> None:
+    record = sitting(Cheat, boards=1, game=True)
+    assert [hand.number for hand in record.hands] == [1, 2, 3, 4]
+    (last,) = record.hands[-1:]
+    assert sorted(last.totals) == [0, 0, 0, 104]
+
+
+@pytest.mark.parametrize("policy", [FaultPolicy.STAND_IN, FaultPolicy.FORFEIT_MATCH])
+def test_under_the_other_policies_the_stand_in_plays_on(policy: FaultPolicy) -> None:
+    record = sitting(Cheat, policy=policy)
+    assert all(len(hand.tricks) == 13 and not hand.offenders for hand in record.hands)
+    assert all(hand.stand_ins == (seat_of(hand),) for hand in record.hands)
+
+
+class TestTampering:
+    def verify(self, record: SittingRecord, **changes: object) -> None:
+        first, *rest = record.hands
+        hands = (replace(first, **changes), *rest)  # type: ignore[arg-type]  # any field of a hand
+        verify_replay(replay_of(record.plan, hands, record.faults), record.plan.deal_seed)
+
+    def test_a_penalty_without_a_fault(self) -> None:
+        record = sitting(Cheat)
+        with pytest.raises(ReplayError, match="though it was the turn of seat"):
+            self.verify(record, offenders=((seat_of(record.hands[0]) + 1) % 4,))
+        honest = sitting()
+        hand = honest.hands[0]
+        cut = {"tricks": hand.tricks[:4], "offenders": (hand.tricks[4].leader,)}
+        with pytest.raises(ReplayError, match=r"board 1, hand 1: ended by seat \d, of which no fault is recorded"):
+            self.verify(honest, **cut)
+
+    def test_a_fault_without_its_penalty(self) -> None:
+        record = sitting(BadPasser, policy=FaultPolicy.STAND_IN)
+        strict = replace(replay_of(record.plan, record.hands, record.faults), fault_policy=FaultPolicy.PENALTY)
+        with pytest.raises(ReplayError, match="has a fault, but the hand did not end by it"):
+            verify_replay(strict, record.plan.deal_seed)
+
+    def test_a_penalty_where_a_stand_in_plays(self) -> None:
+        record = sitting(Cheat)
+        mild = replace(replay_of(record.plan, record.hands, record.faults), fault_policy=FaultPolicy.STAND_IN)
+        with pytest.raises(ReplayError, match="ended by an offence, which these rules do not know"):
+            verify_replay(mild, record.plan.deal_seed)

@@ -125,6 +125,7 @@ class Table:
         self._choice: MoonChoice | None = None
         self._stand_ins: set[int] = set()
         self._offenders: set[int] = set()
+        self._present = {seat for seat, player in enumerate(self._players) if player.playing}
         self._faults: list[Fault] = []
 
     def _deal(self) -> None:
@@ -202,15 +203,20 @@ class Table:
         """A seat gives no legal pass. Where that ends the hand, it does so once all have passed."""
         self._stand_ins.add(seat)
         self._passes[seat] = stand_in_pass(pass_view(self._hand, seat))
-        if self._plan.fault_policy is FaultPolicy.PENALTY:
+        if self._penalised(seat):
             self._offenders.add(seat)
 
     def _fail_to_play(self) -> None:
         """The seat whose turn it is gives no legal card."""
-        if self._plan.fault_policy is FaultPolicy.PENALTY:
+        if self._penalised(self._hand.turn):
             self._hand.end_by_offence(self._hand.turn)
         else:
             self._stand_in_card()
+
+    def _penalised(self, seat: int) -> bool:
+        """Whether a fault of this seat ends the hand. A bot that was out before it began costs nobody a hand, and can't
+        keep a game from its end."""
+        return self._plan.fault_policy is FaultPolicy.PENALTY and seat in self._present
 
     def _stand_in_card(self) -> None:
         self._stand_ins.add(self._hand.turn)

@@ -323,5 +323,6 @@ def _first_error(error: ValidationError) -> str:
 def _keys(place: tuple[int | str, ...]) -> list[str]:
     """The keys that are known at a place of the file."""
     tables: dict[str, type[_Table]] = {"match": _Match, "clock": _Clock, "entrants": _Entrant}
-    table = tables.get(str(place[0]), _File) if place else _File
+    names = [part for part in place if isinstance(part, str)]
+    table = tables[names[-1]] if names else _File
     return sorted(table.model_fields)

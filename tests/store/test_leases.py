@@ -15,6 +15,7 @@ from arbiter.store import (
     Store,
     TournamentState,
     UnknownSitting,
+    UnknownTournament,
 )
 from tests.store.support import START, TERM, after, create, leased, result
 
@@ -237,3 +238,17 @@ def test_a_late_result_settles_a_failed_sitting(store: Store) -> None:
     assert store.record(KEY, lease.attempt, result(KEY), START) is Recorded.RECORDED
     assert states(store) == {SittingState.PLANNED: 3, SittingState.RECORDED: 1}
     assert store.retry_failed("demo-1a2b") == []
+
+
+def test_voids_are_counted_by_whose_time_was_up(store: Store) -> None:
+    create(store)
+    other = SittingKey("demo-1a2b", 0, 1)
+    for key, entrant in ((KEY, 1), (KEY, 0), (other, 1)):
+        assert (
+            store.release(key, leased(store, key).attempt, "starved", starved_entrant=entrant) is SittingState.PLANNED
+        )
+    store.release(other, leased(store, other).attempt, "no bubblewrap")
+    assert store.voids("demo-1a2b") == {0: 1, 1: 2}
+    assert [attempt.starved_entrant for attempt in store.attempts(KEY)] == [1, 0]
+    with pytest.raises(UnknownTournament):
+        store.voids("other")

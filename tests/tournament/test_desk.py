@@ -332,6 +332,17 @@ def test_an_unknown_tournament_or_attempt_is_refused(store: Store, desk: Desk) -
 # -- leases ------------------------------------------------------------------------------------------------------------
 
 
+def test_only_who_sits_there_can_be_starved(store: Store, desk: Desk) -> None:
+    create(store, spec_of(5))
+    grant = granted(desk, FIRST)
+    stranger = next(entrant for entrant in range(5) if entrant not in {bot.entrant for bot in grant.plan.bots})
+    with pytest.raises(InvalidReport, match=f"sitting {FIRST}: entrant {stranger} does not sit there"):
+        desk.release(FIRST, 1, "starved", stranger)
+    assert store.leases(ID)
+    assert desk.release(FIRST, 1, "starved", grant.plan.bots[2].entrant) is SittingState.PLANNED
+    assert store.voids(ID) == {grant.plan.bots[2].entrant: 1}
+
+
 def test_hands_are_counted_while_the_lease_is_held_and_not_after(store: Store, desk: Desk, clock: Clock) -> None:
     create(store)
     changes: list[None] = []

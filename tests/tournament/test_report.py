@@ -209,3 +209,45 @@ def test_there_is_no_replay_of_what_is_not_planned(store: Store, desk: Desk, sit
     play_all(store, desk)
     with pytest.raises(UnknownSitting):
         released_replay(store, SittingKey.parse(sitting))
+
+
+class TestForfeits:
+    """A bot that fails too often may lose the whole match; the others' points stand."""
+
+    def report(self, store: Store, policy: str, fault_limit: int, cheats: int) -> TournamentReport:
+        create(store, spec_of(match={"boards": 2, "fault_policy": policy, "fault_limit": fault_limit}))
+        desk = Desk(store)
+        for number, key in enumerate(store.planned(ID)):
+            grant = granted(desk, str(key))
+            bots = [Revoker() if place == 1 and number < cheats else Lowest() for place in range(4)]
+            report(desk, grant, text_of(played(grant.plan, bots)))
+        return results(store, ID)
+
+    def test_too_many_faults_in_a_match_forfeit_every_hand_of_it(self, store: Store) -> None:
+        found = self.report(store, "forfeit_match", 3, cheats=1)
+        out = next(row for row in found.rows if row.name == "bot1")
+        assert out.forfeits == 1
+        assert out.standing.points_per_hand == 26.0
+        assert out.standing.rank == 4
+        others = {row.name: row.standing.points_per_hand for row in found.rows if row.name != "bot1"}
+        honest: dict[str, int] = defaultdict(int)
+        for _, _, seat in store.seat_results(ID):
+            honest[f"bot{seat.entrant}"] += seat.points
+        assert others == {name: points / 8 for name, points in honest.items() if name != "bot1"}
+
+    def test_as_many_as_are_allowed_forfeit_nothing(self, store: Store) -> None:
+        found = self.report(store, "forfeit_match", 1000, cheats=4)
+        assert [row.forfeits for row in found.rows] == [0] * 4
+        assert all((row.standing.points_per_hand or 0.0) < 26.0 for row in found.rows)
+
+    def test_the_limit_is_the_match_s_over_all_its_sittings(self, store: Store) -> None:
+        found = self.report(store, "forfeit_match", 30, cheats=4)
+        assert all(
+            sum(fault.entrant == 1 for key, fault in store.faults(ID) if key.sitting == n) <= 30 for n in range(4)
+        )
+        assert next(row for row in found.rows if row.name == "bot1").forfeits == 1
+
+    def test_the_stand_in_s_points_count_under_the_usual_policy(self, store: Store) -> None:
+        found = self.report(store, "stand_in", 3, cheats=4)
+        assert [row.forfeits for row in found.rows] == [0] * 4
+        assert next(row for row in found.rows if row.name == "bot1").standing.points_per_hand != 26.0

@@ -217,6 +217,7 @@ def test_start_cancelled_at_any_moment_leaves_nothing(
 def test_whole_tree_dies_with_the_service(
     user: str, request: pytest.FixtureRequest, spot: Path, arbiter_socket: Path
 ) -> None:
+    """Halite-II#276, Halite-II#315."""
     service: Service = request.getfixturevalue(f"{user}_service")
     folder = make_bot(spot, STUBBORN)
     with service.start("caged", "hold", folder, arbiter_socket) as process:

@@ -305,6 +305,7 @@ def test_a_seed_is_not_in_what_python_shows_of_it(tmp_path: Path) -> None:
 
 
 def test_each_bots_ending_faults_and_log_are_told(call: Call, half: Path) -> None:
+    """OpenBench#201, aiarena-web#242."""
     outcome = call("sitting", "logs", f"{ID[:-1]}/0/2", "--data-dir", half, "--json")
     assert (outcome.status, outcome.errors) == (0, "")
     found = json.loads(outcome.output)

@@ -166,6 +166,7 @@ def test_four_honest_processes_play_as_they_do_in_this_process(room: Room) -> No
     ],
 )
 def test_what_a_bot_does_has_its_code(room: Room, way: str, code: FaultCode, detail: str, ending: str) -> None:
+    """fastchess#631, OpenBench#55; a crash is noticed long before any clock: fastchess#1029, cutechess#27."""
     record = play(room, {BAD: way})
     assert code_of(record) is code
     assert detail in record.faults[0].detail
@@ -197,6 +198,7 @@ def test_what_a_bot_does_to_its_own_table_voids_nothing(room: Room, way: str, co
     ],
 )
 def test_a_bot_that_keeps_still_is_cut_off(room: Room, way: str, clock: Clock, detail: str) -> None:
+    """kaggle-environments#315."""
     record = play(room, {BAD: way}, clock)
     assert code_of(record) is FaultCode.TIMEOUT
     assert detail in record.faults[0].detail

@@ -79,6 +79,7 @@ def test_the_clock_stands_still_while_nothing_is_asked() -> None:
 
 
 def test_a_bank_that_runs_out_is_a_timeout_that_says_so() -> None:
+    """Halite#307."""
     time = Time()
     plan = plan_of(boards=3, clock=Clock(bank=4.0, increment=0.5))
     links = [Slow(time, 2.0, piecemeal=True), *(Slow(time, 0.0) for _ in range(3))]

@@ -15,6 +15,7 @@ BOARDS = 46
 
 
 def test_instant_bots_lose_nothing_on_time_on_a_busy_machine() -> None:
+    """cutechess#630, fishtest#822, fastchess#310."""
     count = measure(5_000, BOARDS, Clock(start_up=60.0, bank=5.0, increment=0.001, hard_stop=5.0), seconds=110.0)
     assert count.time_losses == count.other_faults == 0
     assert count.decisions >= 5_000

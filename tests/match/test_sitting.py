@@ -68,6 +68,7 @@ class Diary(Uniform):
 
 @pytest.mark.parametrize("name", ["black_lady", "black_maria_3"])
 def test_cards_and_points_belong_to_the_bot_that_played_in_every_seating(name: str) -> None:
+    """brutaltester#10."""
     seats_had: Counter[tuple[int, int, int]] = Counter()
     players = rule_set(name).players
     for seating in range(players):
@@ -109,6 +110,7 @@ def test_no_more_tables_are_open_than_every_bot_declared() -> None:
 
 
 def test_a_bot_learns_neither_the_deal_seed_nor_the_others_names() -> None:
+    """kaggle-environments#1020."""
     plan = plan_of(boards=3)
     links = [BentLink(Uniform()) for _ in plan.bots]
     play(plan, links)

@@ -102,6 +102,7 @@ def test_in_games_to_a_score_no_bot_meets_cards_again(way: str) -> None:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_deal_sets_of_different_matches_share_no_cards(game: str) -> None:
+    """OpenBench#168, fishtest#478."""
     rules = GAMES[game]
     spies = [Spy() for _ in range(rules.players)]
     for match in range(3):

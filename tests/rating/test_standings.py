@@ -17,6 +17,7 @@ from tests.rating.simulate import ENTRANTS, evidence, tournament
 
 
 def test_two_boards_of_one_match() -> None:
+    """A board with all its seatings is one observation: fishtest#348."""
     # Entrant 0: 10 points in 4 hands, then 6 in 4: 2.5 and 1.5 a hand, mean 2, s^2 = 0.5, SE = sqrt(0.5 / 2) = 0.5.
     # Entrant 1: 4.5 and 2.5 a hand, mean 3.5, s^2 = 2, SE = 1. Entrant 2: always 5 a hand.
     scores = [BoardScore(0, 1, (0, 1, 2), 4, (10, 18, 20)), BoardScore(0, 2, (0, 1, 2), 4, (6, 10, 20))]

@@ -15,6 +15,7 @@ REPETITIONS = 12
 
 @pytest.mark.parametrize("flags", COMBINATIONS, ids=str)
 def test_engine_agrees_with_openspiel(flags: Flags) -> None:
+    """Legal cards at every step, hearts broken included: open_spiel#260."""
     rng = random.Random(str(flags))
     tally = Tally()
     compare_random(flags, RANDOM_HANDS, rng, tally)

@@ -11,7 +11,7 @@ import pytest
 
 from arbiter.cage import ManifestError, verify_snapshot
 from arbiter.deals import commitment, derive_deal_seed
-from arbiter.store import Store, TournamentState
+from arbiter.store import Entrant, Store, TournamentState
 from arbiter.tournament import EntrantSpec, SpecError, TournamentSpec, enter, new_id, plan_tournament
 from tests.tournament.support import ID, SEED, START, create, spec_of
 
@@ -81,6 +81,7 @@ def test_a_large_field_meets_in_pairs_equally_often_within_one(store: Store) -> 
 
 
 def test_a_seed_that_the_file_does_not_give_is_drawn(store: Store) -> None:
+    """A seed space that can't be enumerated: MultiAgentLearning/playground#148."""
     spec = spec_of(seed=None)
     create(store, spec)
     one, other = (plan_tournament("other", spec, store.entrants(ID), START)[0] for _ in range(2))
@@ -93,3 +94,15 @@ def test_a_stored_plan_is_all_that_a_resumed_run_needs(store: Store) -> None:
     spec = spec_of(5, clock={"bank": 7.5}, match={"boards": 3, "open_tables": 2, "fault_limit": 1})
     create(store, spec)
     assert TournamentSpec.from_dict(store.tournament(ID).spec).to_dict() == spec.to_dict()
+
+
+def test_a_seed_changes_no_count_of_games() -> None:
+    """brutaltester#42."""
+    counts = []
+    for seed in (SEED, None):
+        spec = spec_of(5, seed=seed)
+        entrants = [Entrant(index, f"bot{index}", f"{index:064x}", f"/bots/{index}", {}) for index in range(5)]
+        _, matches = plan_tournament(ID, spec, entrants, START)
+        counts.append([(match.index, match.entrants, match.boards) for match in matches])
+    assert counts[0] == counts[1]
+    assert counts[0]

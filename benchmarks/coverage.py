@@ -26,7 +26,7 @@ from rich.table import Table
 from arbiter.rating import BoardScore, Estimate, crosstable, standings
 from benchmarks.boards import BOTS, GROUPS, HANDS, recorded_boards
 
-BOARDS: Final = (1, 2, 4, 16)
+BOARDS: Final = (1, 2, 4, 8, 16, 32)
 """Boards in each match."""
 CHUNK: Final = 100
 """Tournaments of one task."""
@@ -139,7 +139,9 @@ def main() -> int:
     """Measure and print; ``--json`` prints figures for programs."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description="Coverage of 95 % intervals.")
     parser.add_argument("--tournaments", type=int, default=10_000, help="for each number of boards (default 10000)")
-    parser.add_argument("--boards", type=int, nargs="*", default=BOARDS, help="boards per match (default 1 2 4 16)")
+    parser.add_argument(
+        "--boards", type=int, nargs="*", default=BOARDS, help="boards per match (default 1 2 4 8 16 32)"
+    )
     parser.add_argument("--processes", type=int, default=2, help="processes to compute in (default 2)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()

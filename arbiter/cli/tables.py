@@ -104,7 +104,7 @@ def details_tables(details: TournamentDetails) -> list[Table]:
         each = "" if time is None or not time.answers else f"{1000 * time.seconds / time.answers:.3f} ms"
         first.add_row(
             name,
-            estimate(points.moons[entrant], 100),
+            moons(points.moons[entrant]),
             "" if time is None else f"{time.seconds:.2f} s",
             "" if time is None else f"{time.answers:,}",
             each,
@@ -139,6 +139,11 @@ def estimate(found: Estimate | None, times: int = 1) -> str:
         return "–"
     half = found.half_width
     return f"{times * found.value:.2f}" if half is None else f"{times * found.value:.2f} ± {times * half:.2f}"
+
+
+def moons(found: Estimate | None) -> str:
+    """Moons per 100 hands; no moon at all says nothing about how rare they are, so it has no error."""
+    return "0" if found is not None and not found.value else estimate(found, 100)
 
 
 def rating(found: Rating) -> str:

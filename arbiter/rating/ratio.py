@@ -6,13 +6,16 @@ With match m's boards b = 1 .. B_m, points p_mb over h_mb hands, and P and H the
     z_mb  = (p_mb - R h_mb) / H
     V_m   = B_m / (B_m - 1)  *  sum over b of (z_mb - mean of z_m)^2
     SE(R) = sqrt( sum over m of V_m )
-    df    = sum over m of (B_m - 1)
+    df    = (sum over m of V_m)^2  /  sum over m of  V_m^2 / (B_m + 1)   -  2,   at most sum over m of (B_m - 1)
 
 This is the combined ratio estimator of a stratified sample (Cochran, *Sampling Techniques*, 3rd ed., 6.11) without the
-finite population correction, and the degrees of freedom are the usual ones of such a sample, units less strata (Korn
-and Graubard, *Analysis of Health Surveys*, 5.2). The strata are the matches: the schedule fixes who meets whom, so that
-some opponents are stronger than others is no error of the estimate, and only the variation between boards of one match
-is.
+finite population correction. The strata are the matches: the schedule fixes who meets whom, so that some opponents are
+stronger than others is no error of the estimate, and only the variation between boards of one match is.
+
+The degrees of freedom are Satterthwaite's (Cochran 5.4), with V_m for true variances made good for. With nu = B - 1
+degrees of freedom the square of an estimated variance is on average (nu + 2) / nu times the square of the true one. So
+V_m^2 / (B_m + 1) is what V_m^2 / (B_m - 1) would be of true variances, and twice its sum is what the square of the sum
+of V_m is too large by. Without that, matches of two boards give intervals that are too wide.
 
 A match of a single board shows no variation. Where one is among the matches of an estimate, the match is the unit for
 all of them, as for strata of one unit that are collapsed (Cochran 5A.12)::
@@ -174,30 +177,32 @@ def leads(entrants: int, samples: Sequence[Sample]) -> Leads:
     return Leads(boards, value, _errors(sums))
 
 
-_SUMS: Final = 5
+_SUMS: Final = 6
 
 
 def _sums(z: Floats) -> Floats:
-    """What a match adds to the sums of the formulas: V_m, B_m - 1, z_m^2, 1, and 1 for a single board.
+    """What a match adds to the sums of the formulas: V_m, V_m^2 / (B_m + 1), B_m - 1, z_m^2, 1, and 1 for one board.
 
     Args:
         z: shape (boards, ...).
 
     Returns:
-        Shape (5, ...).
+        Shape (6, ...).
     """
     boards = len(z)
     total = z.sum(axis=0)
     deviations = z - total / boards
     variance = (deviations * deviations).sum(axis=0) * (boards / max(boards - 1, 1))
     one = np.ones_like(total)
-    return np.stack([variance, one * (boards - 1), total**2, one, one * (boards == 1)])
+    return np.stack([variance, variance**2 / (boards + 1), one * (boards - 1), total**2, one, one * (boards == 1)])
 
 
 def _errors(sums: Floats) -> Errors:
     """The module's formulas, from the sums over matches."""
-    variance, degrees, clusters, matches, single = sums
+    variance, squares, degrees, clusters, matches, single = sums
     by_match = single > 0
+    effective = variance**2 / np.where(squares > 0, squares, 1) - 2
+    degrees = np.where(squares > 0, np.minimum(np.maximum(effective, 1), degrees), degrees)
     degrees = np.where(by_match, matches - 1, degrees)
     variance = np.where(by_match, clusters * matches / np.maximum(matches - 1, 1), variance)
     known = degrees > 0

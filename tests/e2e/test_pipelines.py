@@ -1,0 +1,118 @@
+"""The workflow files in docs/ci: they can be read, what they call exists, and their gates run as in a pipeline."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from tests.e2e.gates import BUG, copy_of_careful
+from tests.e2e.support import COMMAND, REPOSITORY, SEED, Place, environment
+
+FILES = ("github.yml", "gitlab.yml")
+SMALL = f"--opponents careful --seatings 1 --block-boards 4 --max-boards 4 --deal-seed {SEED}"
+"""One block, which is too few for a verdict."""
+
+UNCAGED = " --unsafe-processes"
+"""Bots run in a cage here: without one they might not reach the interpreter of these tests."""
+
+
+def workflow(name: str) -> dict[Any, Any]:
+    found: dict[Any, Any] = yaml.safe_load((REPOSITORY / "docs" / "ci" / name).read_text())
+    return found
+
+
+def scripts(name: str) -> Iterator[str]:
+    """The shell scripts of a workflow, one for each step."""
+    if name == "github.yml":
+        for step in workflow(name)["jobs"]["gate"]["steps"]:
+            if "run" in step:
+                yield step["run"]
+    else:
+        job = workflow(name)["gate"]
+        yield from [*job["before_script"], *job["script"]]
+
+
+def gate_script(name: str) -> str:
+    (script,) = (script for script in scripts(name) if "arbiter gate " in script)
+    return script
+
+
+def options_of(name: str) -> str:
+    job = workflow(name)["jobs"]["gate"] if name == "github.yml" else workflow(name)["gate"]
+    options: str = job["env" if name == "github.yml" else "variables"]["GATE_OPTIONS"]
+    return options
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_a_workflow_calls_exists(name: str) -> None:
+    script = gate_script(name)
+    (line,) = (line for line in script.splitlines() if line.strip().startswith("arbiter gate "))
+    words = shlex.split(line.replace("$GATE_OPTIONS", options_of(name)).partition("||")[0])
+    command = [*COMMAND, "gate", "--help"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, env={"COLUMNS": "200", "PATH": ""})
+    known = set(re.findall(r"--[a-z-]+", shown.stdout))
+    used = {word for word in words if word.startswith("--")}
+    assert used >= {"--against", "--junit", "--time-limit"}
+    assert used <= known
+    assert any("pip install 'hearts-arbiter[server]'" in script for script in scripts(name))
+
+
+def test_the_github_workflow_is_one() -> None:
+    found = workflow("github.yml")
+    assert found[True] == "pull_request"  # YAML 1.1 reads "on" so
+    steps = found["jobs"]["gate"]["steps"]
+    assert all(("uses" in step) != ("run" in step) for step in steps)
+    (baseline,) = (step["with"]["path"] for step in steps if "ref" in step.get("with", {}))
+    assert f"--against {baseline}/bot " in gate_script("github.yml")
+
+
+def test_the_gitlab_job_takes_no_verdict_for_a_warning() -> None:
+    job = workflow("gitlab.yml")["gate"]
+    assert job["allow_failure"] == {"exit_codes": [3]}
+    assert f"--junit {job['artifacts']['reports']['junit']} " in gate_script("gitlab.yml")
+    assert f"--markdown {job['artifacts']['paths'][0]}" in gate_script("gitlab.yml")
+
+
+@pytest.mark.parametrize(("name", "expected"), [("github.yml", 0), ("gitlab.yml", 3)])
+def test_a_pipeline_runs_its_gate(place: Place, tmp_path: Path, name: str, expected: int) -> None:
+    """Both run one after the other in a checkout with the version before; one block gives no verdict."""
+    checkout = place.temporary / name
+    (checkout / "baseline").mkdir(parents=True)
+    copy_of_careful(checkout, "bot")
+    copy_of_careful(checkout / "baseline", "bot", bug=BUG)
+    programs = place.temporary / f"bin-{name}"
+    programs.mkdir()
+    arbiter = programs / "arbiter"
+    arbiter.write_text(f'#!/bin/sh\nexec {sys.executable} -m arbiter.cli.main "$@"\n')
+    arbiter.chmod(0o755)
+    summary = tmp_path / "summary.md"
+    variables = environment(place.temporary)
+    variables |= {
+        "PATH": f"{programs}:{variables['PATH']}",
+        "GATE_OPTIONS": SMALL,
+        "GITHUB_STEP_SUMMARY": str(summary),
+        "ARBITER_DATA_DIR": str(place.data),
+    }
+    script = gate_script(name)
+    assert UNCAGED in script
+    command = ["bash", "-e", "-c", script.replace(UNCAGED, "")]
+    outcome = subprocess.run(
+        command, cwd=checkout, env=variables, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert outcome.returncode == expected, outcome.stderr
+    assert "no verdict: every board that may be played was played" in outcome.stdout
+    assert ("::warning title=arbiter gate::no verdict" in outcome.stdout) == (name == "github.yml")
+    assert summary.read_text().startswith("### no verdict: ")
+    assert "bot@baseline" in summary.read_text()
+    suites = ElementTree.parse(checkout / "gate.xml").getroot()
+    assert (suites.get("tests"), suites.get("skipped")) == ("2", "1")
+    assert place.processes() == []

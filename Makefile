@@ -20,7 +20,7 @@ CODE := arbiter workers sample_bots benchmarks tests scripts
 .PHONY: help demo test check proto compiled interpreted bench differential pins oldest clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
 
 demo: $(SERVER)  ## install what a host needs and play a tournament between the sample bots
 	$(BIN)/arbiter demo

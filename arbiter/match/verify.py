@@ -33,6 +33,7 @@ from arbiter.engine import (
 from arbiter.engine.rules import SUIT_MASKS
 from arbiter.engine.ruleset import Revoke
 from arbiter.links import FaultCode
+from arbiter.match.faults import Fault
 from arbiter.match.plan import FaultPolicy, MatchFormat, SittingPlan
 from arbiter.match.record import HandRecord
 from arbiter.match.replay import Replay, ReplayError
@@ -279,23 +280,47 @@ def _replay_pass(hand: Hand, record: HandRecord, where: str) -> None:
 
 def _replay_trick(hand: Hand, record: HandRecord, cards: Sequence[int], step: str) -> None:
     number = len(hand.tricks) + 1
-    charged = {fault.seat for fault in record.faults if fault.code is FaultCode.ILLEGAL_PLAY and fault.trick == number}
+    charged = _illegal_plays(record, number)
     for card in cards:
         seat = hand.turn
-        if seat in charged and card != (due := stand_in_card(play_view(hand))):
-            raise ReplayError(
-                f"{step}, seat {seat}: for an illegal card the stand-in plays {CARDS[due]}, not {CARDS[card]}"
-            )
+        if seat in charged:
+            _check_charge(hand, charged[seat], f"{step}, seat {seat}")
+            if card != (due := stand_in_card(play_view(hand))):
+                raise ReplayError(
+                    f"{step}, seat {seat}: for an illegal card the stand-in plays {CARDS[due]}, not {CARDS[card]}"
+                )
         try:
             hand.play(card)
         except IllegalPlay as error:
             raise ReplayError(f"{step}, seat {seat}: {error}") from error
 
 
+def _illegal_plays(record: HandRecord, trick: int) -> dict[int | None, Fault]:
+    """By seat: the illegal cards that are recorded of a trick."""
+    return {
+        fault.seat: fault for fault in record.faults if fault.code is FaultCode.ILLEGAL_PLAY and fault.trick == trick
+    }
+
+
+def _check_charge(hand: Hand, fault: Fault, step: str) -> None:
+    """The record of an illegal card has to name a card that was not legal, and those that were."""
+    said, _, listed = fault.detail.rpartition("; legal: ")
+    legal = format_cards(hand.legal_indexes)
+    if listed != legal:
+        raise ReplayError(f"{step}: its fault says that {listed or 'nothing'} was legal, but {legal} was")
+    card = next((card for card in CARDS if said.startswith(f"{card} ")), None)
+    if card is not None and hand.legal >> card.index & 1:
+        raise ReplayError(f"{step}: its fault is for {card}, which was legal")
+
+
 def _check_offence(replay: Replay, hand: Hand, record: HandRecord, where: str) -> None:
     """Who ended the hand must have done what ends one: a fault where the policy says so, else a revoke."""
     if list(record.offenders) != sorted(set(record.offenders) & set(range(replay.rules.players))):
         raise ReplayError(f"{where}: offenders at {record.offenders}, which are not seats in order")
+    number = len(record.tricks) + 1
+    for seat, fault in _illegal_plays(record, number).items():
+        if seat == hand.turn:
+            _check_charge(hand, fault, f"{where}, trick {number}, seat {seat}")
     if replay.fault_policy is FaultPolicy.PENALTY:
         _check_penalty(replay, hand, record, where)
     else:

@@ -158,7 +158,20 @@ def another_pass(hands: list[list[str]]) -> None:
 
 
 def a_fault(**values: Any) -> dict[str, Any]:
-    return {"entrant": 10, "code": "ILLEGAL_PLAY", "detail": "x", "board": 1, "hand": 1, "seat": 0, "trick": 1} | values
+    return {
+        "entrant": 10,
+        "code": "ILLEGAL_PLAY",
+        "detail": "3C led; legal: 2C",
+        "board": 1,
+        "hand": 1,
+        "seat": 0,
+        "trick": 1,
+    } | values
+
+
+def put_detail(detail: str) -> Change:
+    """Another text of the first fault."""
+    return lambda lines: lines[1]["faults"][0].update(detail=detail)
 
 
 def charged(*faults: dict[str, Any], stand_ins: tuple[int, ...] = (0,)) -> Change:
@@ -354,6 +367,16 @@ TAMPERED = {
     ),
     "a stand-in in no seat": Tampering(
         put(1, "stand_ins", [4]), "board 1, hand 1: stand-ins at (4,), which are not seats in order"
+    ),
+    "another card that was illegal": Tampering(
+        put_detail("9C may not be played; legal: 9C AC"),
+        "board 1, hand 1, trick 1, seat 2: its fault is for 9C, which was legal",
+        "bad card",
+    ),
+    "other cards that were legal": Tampering(
+        put_detail("60 is no card index (0 to 51); legal: 9C"),
+        "board 1, hand 1, trick 1, seat 2: its fault says that 9C was legal, but 9C AC was",
+        "bad card",
     ),
     "another card of the stand-in": Tampering(
         misplayed(plays_for_the_stand_in),

@@ -5,6 +5,7 @@ The environment is exactly this and what the launch adds::
     ARBITER_ADDRESS            unix:<socket>, to be dialled
     HOME, TMPDIR               the only place to write
     LANG                       C.UTF-8
+    MALLOC_ARENA_MAX           2: else the C library reserves much address space for each thread, which is bounded
     PATH                       the interpreter's folder, then the system's
     PYTHONPATH                 where ``arbiter.sdk`` is found
     PYTHONDONTWRITEBYTECODE    1: the bot's folder can't be written
@@ -51,6 +52,7 @@ def bot_environment(address: str, home: str, python_path: str, extra: Mapping[st
         "ARBITER_ADDRESS": address,
         "HOME": home,
         "LANG": "C.UTF-8",
+        "MALLOC_ARENA_MAX": "2",
         "PATH": f"{interpreter().parent}:/usr/local/bin:/usr/bin:/bin",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": python_path,

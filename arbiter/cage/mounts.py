@@ -62,6 +62,8 @@ class View:
             arguments += _mask(path, binds)
         if socket is not None:
             arguments += ["--ro-bind", str(socket), str(SOCKET)]
+        # Process 1 is an ordinary user's own where the service is: by its memory a bot could outlive the service.
+        arguments += ["--perms", "0000", "--size", "4096", "--tmpfs", "/proc/1", "--remount-ro", "/proc/1"]
         return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/"]
 
 

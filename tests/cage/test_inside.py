@@ -68,6 +68,7 @@ def test_environment_is_the_contract_and_nothing_else(report: Report) -> None:
         "ARBITER_TOKEN": "secret-of-the-seat",
         "HOME": "/tmp",
         "LANG": "C.UTF-8",
+        "MALLOC_ARENA_MAX": "2",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": "/opt/sdk",
         "PYTHONUNBUFFERED": "1",

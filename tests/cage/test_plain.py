@@ -49,7 +49,16 @@ def test_contract(ordinary_service: Service, spot: Path, arbiter_socket: Path) -
     assert environment["HOME"] == environment["TMPDIR"]
     assert not Path(environment["HOME"]).exists()  # nothing on the disk outlives the bot
     assert set(environment) - {"PWD"} == {
-        *("ARBITER_ADDRESS", "ARBITER_TOKEN", "HOME", "LANG", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"),
+        *(
+            "ARBITER_ADDRESS",
+            "ARBITER_TOKEN",
+            "HOME",
+            "LANG",
+            "MALLOC_ARENA_MAX",
+            "PATH",
+            "PYTHONDONTWRITEBYTECODE",
+            "PYTHONPATH",
+        ),
         *("PYTHONUNBUFFERED", "TMPDIR"),
     }
 

@@ -144,9 +144,13 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 
 def standings(output: str) -> dict[str, Any]:
-    """What a run with `--json` printed in the end, as `tournament standings --json` does; without the id."""
+    """What a run with `--json` printed in the end, as `tournament standings --json` does; without the id, and without the
+    ratings, which count the other tournaments in the data folder too."""
     found: dict[str, Any] = json.loads(output)
     del found["tournament"]
+    for row in found["standings"]:
+        for key in [key for key in row if key.startswith("rating")]:
+            del row[key]
     return found
 
 

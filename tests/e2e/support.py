@@ -144,8 +144,10 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 
 def standings(output: str) -> dict[str, Any]:
-    """What a run with `--json` printed in the end, as `tournament standings --json` does; without the id, and without the
-    ratings, which count the other tournaments in the data folder too."""
+    """What a run with `--json` printed in the end, as `tournament standings --json` does.
+
+    Without the id, and without the ratings, which count the other tournaments in the data folder too.
+    """
     found: dict[str, Any] = json.loads(output)
     del found["tournament"]
     for row in found["standings"]:

@@ -25,11 +25,11 @@ from pathlib import Path
 from typing import Final
 
 from arbiter.api.bot.v1 import bot_pb2
-from arbiter.cage import Launch, choose_cage, load_manifest, take_snapshot
+from arbiter.cage import Launch, LoadMeter, choose_cage, load_manifest, take_snapshot
 from arbiter.deals import derive_bot_seed, derive_deal_seed
 from arbiter.engine import RULE_SETS, PassDirection
 from arbiter.links import BotHost, FaultCode, ProcessLink
-from arbiter.match import Clock, MatchFormat, SeatedBot, SittingPlan, play_sitting
+from arbiter.match import Clock, MatchFormat, SeatedBot, SittingPlan, Starved, play_sitting
 
 BOT: Final = Path(__file__).resolve().parent.parent / "sample_bots" / "uniform"
 RULES: Final = RULE_SETS["black_lady"]
@@ -47,6 +47,8 @@ class Count:
     """Passes and cards that a bot decided."""
     time_losses: int
     other_faults: int
+    voids: int
+    """Sittings voided for starvation."""
     share_used: float
     """Of the time that a bot was given in a sitting, the share that it used; the greatest of all bots."""
 
@@ -110,7 +112,10 @@ async def _play(number: int, boards: int, clock: Clock) -> Count:
             launch = Launch(bot, load_manifest(bot), connection.socket, {"ARBITER_TOKEN": connection.token})
             links.append(_Watched(cage, launch, connection))
         async with host:
-            record = await play_sitting(plan, links)
+            try:
+                record = await play_sitting(plan, links, read_load=LoadMeter().read)
+            except Starved:
+                return Count(0, 0, 0, 1, max(link.share_used(clock) for link in links))
     codes = [fault.code for hand in record.hands for fault in hand.faults] + [fault.code for fault in record.faults]
     decisions = sum(
         len(hand.passed or ()) + sum(len(trick.cards) for trick in hand.tricks)
@@ -118,7 +123,7 @@ async def _play(number: int, boards: int, clock: Clock) -> Count:
         if not hand.stand_ins
     )
     losses = codes.count(FaultCode.TIMEOUT)
-    return Count(decisions, losses, len(codes) - losses, max(link.share_used(clock) for link in links))
+    return Count(decisions, losses, len(codes) - losses, 0, max(link.share_used(clock) for link in links))
 
 
 @contextmanager
@@ -158,12 +163,13 @@ def measure(decisions: int, boards: int, clock: Clock = CLOCK, *, seconds: float
         sum(count.decisions for count in counts),
         sum(count.time_losses for count in counts),
         sum(count.other_faults for count in counts),
+        sum(count.voids for count in counts),
         max(count.share_used for count in counts),
     )
 
 
 def main() -> int:
-    """Play and print; exit status 1 when a bot lost on time or failed otherwise."""
+    """Play and print; exit status 1 when a bot lost on time or failed otherwise, or a sitting was void."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.instant", description="Time losses of instant bots.")
     parser.add_argument("--decisions", type=int, default=100_000, help="at the least (default 100000)")
     parser.add_argument("--boards", type=int, default=64, help="boards per sitting, all open at once (default 64)")
@@ -179,6 +185,7 @@ def main() -> int:
         "decisions": count.decisions,
         "time_losses": count.time_losses,
         "other_faults": count.other_faults,
+        "voids": count.voids,
         "greatest_share_of_time_used": round(count.share_used, 3),
         "wall_seconds": round(time.perf_counter() - started, 1),
     }
@@ -187,7 +194,7 @@ def main() -> int:
     else:
         for name, figure in figures.items():
             print(f"{name.replace('_', ' ')}: {figure}")
-    return 1 if count.time_losses or count.other_faults else 0
+    return 1 if count.time_losses or count.other_faults or count.voids else 0
 
 
 if __name__ == "__main__":

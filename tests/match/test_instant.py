@@ -17,13 +17,13 @@ BOARDS = 46
 def test_instant_bots_lose_nothing_on_time_on_a_busy_machine() -> None:
     """cutechess#630, fishtest#822, fastchess#310."""
     count = measure(5_000, BOARDS, Clock(start_up=60.0, bank=5.0, increment=0.001, hard_stop=5.0), seconds=110.0)
-    assert count.time_losses == count.other_faults == 0
+    assert count.time_losses == count.other_faults == count.voids == 0
     assert count.decisions >= 5_000
 
 
 def test_a_time_loss_would_be_counted() -> None:
     (count,) = play([0], 2, Clock(start_up=60.0, bank=0.0, increment=0.0, margin=0.0))
-    assert (count.time_losses, count.other_faults, count.decisions) == (4, 0, 0)
+    assert (count.time_losses, count.other_faults, count.voids, count.decisions) == (4, 0, 0, 0)
 
 
 def test_cores_that_were_not_busy_to_the_end_are_noticed() -> None:

@@ -164,9 +164,7 @@ def ordinal(number: int) -> str:
 
 
 def probability(value: float | None) -> str:
-    """``63%``; never 0 or 100 unless it is exact."""
+    """``63%``; never 0 or 100, for no number of boards is certain."""
     if value is None:
         return "–"
-    if value in (0, 1):
-        return f"{value:.0%}"
     return "<1%" if value < 0.01 else ">99%" if value > 0.99 else f"{value:.0%}"

@@ -149,20 +149,29 @@ class _Block:
 
 def _blocks(results: Iterable[TableResult], number: Mapping[str, int], lowest_wins: bool) -> list[_Block]:
     """The results as arrays, sorted by their content, players at a table too."""
-    by_size: dict[int, list[tuple[int, ...]]] = {}
+    by_size: dict[int, list[TableResult]] = {}
     for result in results:
-        if result.hands < 1 or not set(result.players) <= number.keys():
+        if result.hands < 1 or not number.keys() >= {*result.players}:
             raise UsageError(f"{result}: a result has at least one hand, and its players are among the versions")
-        seats = sorted(zip((number[player] for player in result.players), result.points, strict=True))
-        row = (*(player for player, _ in seats), *(points for _, points in seats), result.hands)
-        by_size.setdefault(len(seats), []).append(row)
+        by_size.setdefault(len(result.players), []).append(result)
     blocks = []
-    for size, rows in sorted(by_size.items()):
-        table = np.array(sorted(rows), dtype=np.int64)
-        hands = table[:, -1:].astype(np.float64)
-        per_hand = table[:, size:-1] / hands
+    for size, of_size in sorted(by_size.items()):
+        players = np.array([number[player] for result in of_size for player in result.players]).reshape(-1, size)
+        points = np.array([amount for result in of_size for amount in result.points]).reshape(-1, size)
+        seats = np.lexsort((points, players), axis=1)
+        rows = np.concatenate(
+            [
+                np.take_along_axis(players, seats, axis=1),
+                np.take_along_axis(points, seats, axis=1),
+                np.array([[result.hands] for result in of_size]),
+            ],
+            axis=1,
+        )
+        rows = rows[np.lexsort(rows.T)]
+        hands = rows[:, -1:].astype(np.float64)
+        per_hand = rows[:, size:-1] / hands
         mean = per_hand.mean(axis=1, keepdims=True)
-        blocks.append(_Block(table[:, :size], mean - per_hand if lowest_wins else per_hand - mean, hands))
+        blocks.append(_Block(rows[:, :size], mean - per_hand if lowest_wins else per_hand - mean, hands))
     return blocks
 
 

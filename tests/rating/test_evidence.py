@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -80,3 +82,9 @@ def test_a_match_is_one_sample_with_its_entrants_by_number() -> None:
     assert (first.entrants, first.amounts.tolist()) == ((0, 2), [[5, 7], [6, 8]])
     assert first.hands.tolist() == [[4, 4], [5, 5]]
     assert (second.entrants, second.amounts.tolist(), second.hands.tolist()) == ((1, 2), [[1, 2]], [[4, 4]])
+
+
+def test_scipy_is_imported_with_the_first_quantile() -> None:
+    """It takes longer to import than all else, and most commands ask for none."""
+    program = "import sys, arbiter.rating; assert 'scipy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -218,3 +218,14 @@ def test_intervals_and_ranks_tell_the_truth(boards: int) -> None:
             ranked.append(standing.ranks[0] <= standing.entrant + 1 <= standing.ranks[1])
     assert 0.93 <= statistics.mean(covered) <= 0.97
     assert statistics.mean(ranked) >= 0.94
+
+
+def test_many_comparisons_settle_no_rank_among_equals() -> None:
+    """Each of eight equals may be any rank; at most 5 % of their intervals leave one out, and no more by chance."""
+    chance = random.Random(20240304)
+    whole = [
+        standing.ranks == (1, 8)
+        for _ in range(50)
+        for standing in standings(8, tournament(chance, [6.0] * 8, seats=4, boards=2, hands=(4, 4)))
+    ]
+    assert statistics.mean(whole) >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 50)

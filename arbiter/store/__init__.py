@@ -1,12 +1,16 @@
 """The durable truth: plans and results of tournaments; the only code that talks to the database."""
 
+from arbiter.store.accounts import Accounts, AuditEntry, Scope, Token
 from arbiter.store.errors import (
     InvalidPlan,
     InvalidResult,
     StoreError,
+    SubmissionRefused,
     TransitionRefused,
     UnknownSitting,
+    UnknownToken,
     UnknownTournament,
+    UnknownVersion,
 )
 from arbiter.store.records import (
     FINISHED,
@@ -34,15 +38,19 @@ from arbiter.store.records import (
     TournamentState,
 )
 from arbiter.store.store import MAX_ATTEMPTS, MAX_LOST, Store
+from arbiter.store.versions import VERSION_TRANSITIONS, Quota, Submission, Version, Versions, VersionState
 
 __all__ = [
     "FINISHED",
     "MAX_ATTEMPTS",
     "MAX_LOST",
     "TRANSITIONS",
+    "VERSION_TRANSITIONS",
+    "Accounts",
     "Alarm",
     "Attempt",
     "AttemptOutcome",
+    "AuditEntry",
     "BoardTotal",
     "BotLog",
     "Entrant",
@@ -55,17 +63,27 @@ __all__ = [
     "LeaseRefusal",
     "Match",
     "Progress",
+    "Quota",
     "Recorded",
+    "Scope",
     "SeatResult",
     "SittingKey",
     "SittingResult",
     "SittingState",
     "Store",
     "StoreError",
+    "Submission",
+    "SubmissionRefused",
     "ThinkingTime",
+    "Token",
     "Tournament",
     "TournamentState",
     "TransitionRefused",
     "UnknownSitting",
+    "UnknownToken",
     "UnknownTournament",
+    "UnknownVersion",
+    "Version",
+    "VersionState",
+    "Versions",
 ]

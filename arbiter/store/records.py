@@ -444,3 +444,9 @@ class Progress:
     def recorded(self) -> int:
         """Number of sittings whose result stands."""
         return self.sittings[SittingState.RECORDED]
+
+
+def check_aware(moment: datetime) -> None:
+    """Raise `UsageError` for a time without a timezone."""
+    if moment.tzinfo is None:
+        raise UsageError(f"the time {moment} has no timezone; use datetime.now(UTC)")

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from arbiter.errors import UsageError
 from arbiter.store import leasing, plans, recording, results, schema
+from arbiter.store.accounts import Accounts
 from arbiter.store.database import Database
 from arbiter.store.records import (
     Alarm,
@@ -31,7 +31,9 @@ from arbiter.store.records import (
     ThinkingTime,
     Tournament,
     TournamentState,
+    check_aware,
 )
+from arbiter.store.versions import Versions
 
 MAX_ATTEMPTS = 3
 """How often a sitting may be given back for infrastructure failures before the host has to look."""
@@ -51,6 +53,10 @@ class Store:
     def __init__(self, database: Database) -> None:
         """Use a database whose schema is up to date; `open` is the usual way."""
         self._database = database
+        self.accounts = Accounts(database)
+        """Tokens and the audit log."""
+        self.versions = Versions(database)
+        """Submitted bots."""
 
     @classmethod
     def open(cls, target: str | os.PathLike[str]) -> Self:
@@ -89,7 +95,7 @@ class Store:
         sittings_per_match: int,
     ) -> None:
         """Write a whole plan with every sitting planned; raises `InvalidPlan`, also when the id is taken."""
-        _check_aware(tournament.created_at)
+        check_aware(tournament.created_at)
         with self._database.write() as session:
             plans.create(session, tournament, entrants, matches, sittings_per_match)
 
@@ -129,7 +135,7 @@ class Store:
         `failure`, the reason, is given exactly for state ``failed``. Raises `TransitionRefused` for a change that
         `TRANSITIONS` does not have, staying in the same state included.
         """
-        _check_aware(now)
+        check_aware(now)
         with self._database.write() as session:
             return plans.set_state(session, tournament, state, failure, now)
 
@@ -141,13 +147,13 @@ class Store:
         A worker that asks for a sitting it holds itself gets a new attempt, and its former one is lost. A lease past
         its end still refuses others until `expire_leases` takes it back.
         """
-        _check_aware(now)
+        check_aware(now)
         with self._database.write() as session:
             return leasing.lease(session, key, worker, now, duration)
 
     def renew(self, key: SittingKey, attempt: int, now: datetime, duration: timedelta) -> bool:
         """Let an attempt's lease end at `now` + `duration`; False when that attempt no longer holds it."""
-        _check_aware(now)
+        check_aware(now)
         with self._database.write() as session:
             return leasing.renew(session, key, attempt, now, duration)
 
@@ -157,7 +163,7 @@ class Store:
         They are planned again, or failed when this was the lease number `max_lost` that a sitting lost. With None it
         is not held against a sitting: its worker is known to have been ended by the host.
         """
-        _check_aware(now)
+        check_aware(now)
         with self._database.write() as session:
             return leasing.expire(session, tournament, now, max_lost)
 
@@ -221,7 +227,7 @@ class Store:
         is in. Raises `UnknownSitting` for a sitting or attempt that does not exist, and `InvalidResult` when the digest
         is not the replay's, a seat of a board is named twice, or entrants or boards are not the match's.
         """
-        _check_aware(now)
+        check_aware(now)
         recording.check(key, result)
         compressed = results.compress(result.replay)
         with self._database.write() as session:
@@ -284,8 +290,3 @@ class Store:
         """The bot logs of a recorded sitting; raises `UnknownSitting`."""
         with self._database.read() as session:
             return results.logs(session, key)
-
-
-def _check_aware(moment: datetime) -> None:
-    if moment.tzinfo is None:
-        raise UsageError(f"the time {moment} has no timezone; use datetime.now(UTC)")

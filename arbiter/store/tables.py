@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from sqlalchemy import (
     JSON,
+    BigInteger,
     DateTime,
     Dialect,
     Enum,
@@ -264,3 +265,63 @@ class AlarmRow(Table):
     digest: Mapped[str] = mapped_column(String(64), primary_key=True)
     first_digest: Mapped[str] = mapped_column(String(64))
     raised_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class TokenRow(Table):
+    """A token, by the part of it that is no secret."""
+
+    __tablename__ = "token"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    owner: Mapped[str] = mapped_column(Text)
+    scope: Mapped[str] = mapped_column(String(16))
+    digest: Mapped[str] = mapped_column(String(64))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    revoked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class AuditRow(Table):
+    """Something that was done."""
+
+    __tablename__ = "audit"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    at: Mapped[datetime] = mapped_column(UtcDateTime)
+    actor: Mapped[str] = mapped_column(Text)
+    owner: Mapped[str] = mapped_column(Text)
+    action: Mapped[str] = mapped_column(Text)
+    subject: Mapped[str] = mapped_column(ForeignText)
+    detail: Mapped[str] = mapped_column(ForeignText)
+
+
+class BotRow(Table):
+    """A submitted bot: its name is its first submitter's."""
+
+    __tablename__ = "bot"
+
+    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    owner: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class VersionRow(Table):
+    """A version of a submitted bot."""
+
+    __tablename__ = "version"
+    __table_args__ = (UniqueConstraint("owner", "request_id"), Index(None, "state"))
+
+    bot_name: Mapped[str] = mapped_column(ForeignKey("bot.name"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    owner: Mapped[str] = mapped_column(Text)
+    request_id: Mapped[str] = mapped_column(String(64))
+    digest: Mapped[str] = mapped_column(String(64))
+    size: Mapped[int] = mapped_column(BigInteger)
+    message: Mapped[str] = mapped_column(ForeignText)
+    commit: Mapped[str] = mapped_column(Text)
+    manifest: Mapped[dict[str, object]] = mapped_column(JSON)
+    state: Mapped[str] = mapped_column(String(16))
+    built: Mapped[str] = mapped_column(String(64))
+    log: Mapped[str] = mapped_column(ForeignText)
+    failure: Mapped[str] = mapped_column(ForeignText)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -1,0 +1,282 @@
+"""Submitted bots and their versions: a version is numbered, immutable, and moves through its life."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from arbiter.store.database import Database
+from arbiter.store.errors import SubmissionRefused, TransitionRefused, UnknownVersion
+from arbiter.store.records import check_aware
+from arbiter.store.tables import BotRow, VersionRow
+
+
+class VersionState(StrEnum):
+    """Where a version is in its life; see `VERSION_TRANSITIONS` for the ways between."""
+
+    RECEIVED = "received"  #: its archive was checked and is kept
+    BUILDING = "building"  #: its build runs
+    VALIDATING = "validating"  #: it plays its first sittings, against stand-ins
+    ACTIVE = "active"  #: it can be scheduled
+    FAILED = "failed"  #: it did not build or did not play; it stays to be seen, with its log
+    RETIRED = "retired"  #: its owner or the host took it back
+
+
+VERSION_TRANSITIONS: Mapping[VersionState, frozenset[VersionState]] = {
+    VersionState.RECEIVED: frozenset({VersionState.BUILDING, VersionState.FAILED, VersionState.RETIRED}),
+    VersionState.BUILDING: frozenset({VersionState.VALIDATING, VersionState.RECEIVED, VersionState.FAILED}),
+    VersionState.VALIDATING: frozenset({VersionState.ACTIVE, VersionState.RECEIVED, VersionState.FAILED}),
+    VersionState.ACTIVE: frozenset({VersionState.RETIRED}),
+    VersionState.FAILED: frozenset({VersionState.RECEIVED, VersionState.RETIRED}),
+    VersionState.RETIRED: frozenset(),
+}
+"""The states that each state can change to; back to ``received`` when a build or validation is begun anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a contestant sends.
+
+    Attributes:
+        owner: Who.
+        bot: Name of the bot; its first submitter owns the name.
+        request_id: Chosen by the sender; the same one again gives the same version.
+        digest: SHA-256 of the package's content, in hexadecimal digits.
+        size: Bytes of the content.
+        message: What the author says of it.
+        commit: Id of the commit that it was made from, empty when there is none.
+        manifest: Its ``bot.toml``, as plain data.
+    """
+
+    owner: str
+    bot: str
+    request_id: str
+    digest: str
+    size: int
+    message: str = ""
+    commit: str = ""
+    manifest: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a bot.
+
+    Attributes:
+        number: From 1 for each bot.
+        submission: What was sent.
+        state: Where it is in its life.
+        built: Digest of what plays, after the build; empty before it.
+        log: What building and validating it wrote.
+        failure: Why it failed, in one line; empty when it did not.
+        created_at: When it was received.
+    """
+
+    number: int
+    submission: Submission
+    state: VersionState
+    built: str
+    log: str
+    failure: str
+    created_at: datetime
+
+    @property
+    def name(self) -> str:
+        """Such as ``mybot@3``."""
+        return f"{self.submission.bot}@{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What one owner may submit."""
+
+    submissions_per_day: int = 50
+    stored_bytes: int = 1 << 30
+    bots: int = 20
+
+
+class Versions:
+    """All bots and versions. Every method is one transaction; raises `StoreError` when the database fails."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def receive(self, submission: Submission, quota: Quota, now: datetime) -> Version:
+        """Keep a submission as the next version of its bot; the same request again gives the version it made.
+
+        Raises:
+            SubmissionRefused: the name is somebody else's, the request id was used for other content, or the quota
+                is used up.
+        """
+        check_aware(now)
+        with self._database.write() as session:
+            earlier = session.scalar(
+                select(VersionRow).where(
+                    VersionRow.owner == submission.owner, VersionRow.request_id == submission.request_id
+                )
+            )
+            if earlier is not None:
+                if (earlier.bot_name, earlier.digest) != (submission.bot, submission.digest):
+                    raise SubmissionRefused(
+                        f"request id {submission.request_id!r} was used for {earlier.bot_name}@{earlier.number}, whose"
+                        " content is another; choose a new one"
+                    )
+                return _version(earlier)
+            _check_quota(session, submission, quota, now)
+            bot = session.get(BotRow, submission.bot)
+            if bot is None:
+                bot = BotRow(name=submission.bot, owner=submission.owner, created_at=now)
+                session.add(bot)
+                session.flush()
+            if bot.owner != submission.owner:
+                raise SubmissionRefused(f"the name {submission.bot!r} is taken by another contestant; choose another")
+            latest = session.scalar(select(func.max(VersionRow.number)).where(VersionRow.bot_name == submission.bot))
+            row = VersionRow(
+                bot_name=submission.bot,
+                number=(latest or 0) + 1,
+                owner=submission.owner,
+                request_id=submission.request_id,
+                digest=submission.digest,
+                size=submission.size,
+                message=submission.message,
+                commit=submission.commit,
+                manifest=dict(submission.manifest),
+                state=VersionState.RECEIVED.value,
+                built="",
+                log="",
+                failure="",
+                created_at=now,
+            )
+            session.add(row)
+            return _version(row)
+
+    def move(
+        self, bot: str, number: int, state: VersionState, *, built: str = "", log: str = "", failure: str = ""
+    ) -> Version:
+        """Move a version on in its life, with what is known then; returns it as it is afterwards.
+
+        Raises:
+            UnknownVersion: there is none.
+            TransitionRefused: its life has no such change.
+        """
+        with self._database.write() as session:
+            row = _existing(session, bot, number)
+            if state not in VERSION_TRANSITIONS[VersionState(row.state)]:
+                raise TransitionRefused(f"version {bot}@{number} is {row.state} and can't become {state}")
+            row.state = state.value
+            row.built, row.log, row.failure = built or row.built, log or row.log, failure
+            return _version(row)
+
+    def get(self, bot: str, number: int | None = None) -> Version:
+        """A version; without a number the newest active one. Raises `UnknownVersion`, which says why there is none."""
+        with self._database.read() as session:
+            if number is not None:
+                return _version(_existing(session, bot, number))
+            newest = session.scalar(
+                select(VersionRow)
+                .where(VersionRow.bot_name == bot, VersionRow.state == VersionState.ACTIVE.value)
+                .order_by(VersionRow.number.desc())
+                .limit(1)
+            )
+            if newest is None:
+                raise UnknownVersion(_why_none(session, bot))
+            return _version(newest)
+
+    def bots(self) -> list[tuple[str, str]]:
+        """(name, owner) of every bot, by name."""
+        with self._database.read() as session:
+            return [(row.name, row.owner) for row in session.scalars(select(BotRow).order_by(BotRow.name))]
+
+    def versions(
+        self, bot: str | None = None, *, after: tuple[str, int] = ("", 0), limit: int | None = None
+    ) -> Sequence[Version]:
+        """Versions by name and number, of one bot or of all, those behind ``after``, at most ``limit``."""
+        name, number = after
+        wanted = (
+            select(VersionRow)
+            .where(
+                (VersionRow.bot_name > name) | ((VersionRow.bot_name == name) & (VersionRow.number > number)),
+            )
+            .order_by(VersionRow.bot_name, VersionRow.number)
+            .limit(limit)
+        )
+        if bot is not None:
+            wanted = wanted.where(VersionRow.bot_name == bot)
+        with self._database.read() as session:
+            return [_version(row) for row in session.scalars(wanted)]
+
+    def unfinished(self) -> Sequence[Version]:
+        """Versions that are not yet active or failed, oldest first."""
+        states = [VersionState.RECEIVED.value, VersionState.BUILDING.value, VersionState.VALIDATING.value]
+        wanted = (
+            select(VersionRow)
+            .where(VersionRow.state.in_(states))
+            .order_by(VersionRow.created_at, VersionRow.bot_name, VersionRow.number)
+        )
+        with self._database.read() as session:
+            return [_version(row) for row in session.scalars(wanted)]
+
+
+def _check_quota(session: Session, submission: Submission, quota: Quota, now: datetime) -> None:
+    mine = VersionRow.owner == submission.owner
+    today = session.scalar(
+        select(func.count()).select_from(VersionRow).where(mine, VersionRow.created_at > now - timedelta(days=1))
+    )
+    if (today or 0) >= quota.submissions_per_day:
+        raise SubmissionRefused(
+            f"{submission.owner} has made {today} submissions within a day, which is all that is allowed; wait"
+        )
+    stored = session.scalar(select(func.coalesce(func.sum(VersionRow.size), 0)).where(mine))
+    if (stored or 0) + submission.size > quota.stored_bytes:
+        raise SubmissionRefused(
+            f"{submission.owner} has {stored} bytes stored; {submission.size} more are above the {quota.stored_bytes}"
+            " that are allowed"
+        )
+    bots = session.scalar(
+        select(func.count()).select_from(BotRow).where(BotRow.owner == submission.owner, BotRow.name != submission.bot)
+    )
+    if (bots or 0) >= quota.bots:
+        raise SubmissionRefused(f"{submission.owner} has {bots} bots already, which is all that is allowed")
+
+
+def _existing(session: Session, bot: str, number: int) -> VersionRow:
+    row = session.get(VersionRow, (bot, number))
+    if row is None:
+        raise UnknownVersion(f"there is no version {bot}@{number}; see: arbiter bot versions {bot}")
+    return row
+
+
+def _why_none(session: Session, bot: str) -> str:
+    latest = session.scalar(
+        select(VersionRow).where(VersionRow.bot_name == bot).order_by(VersionRow.number.desc()).limit(1)
+    )
+    if latest is None:
+        return f"there is no bot {bot!r}; submit one with: arbiter bot submit DIR"
+    reason = f": {latest.failure}" if latest.failure else ""
+    return f"bot {bot!r} has no active version; its latest, {bot}@{latest.number}, is {latest.state}{reason}"
+
+
+def _version(row: VersionRow) -> Version:
+    return Version(
+        number=row.number,
+        submission=Submission(
+            owner=row.owner,
+            bot=row.bot_name,
+            request_id=row.request_id,
+            digest=row.digest,
+            size=row.size,
+            message=row.message,
+            commit=row.commit,
+            manifest=row.manifest,
+        ),
+        state=VersionState(row.state),
+        built=row.built,
+        log=row.log,
+        failure=row.failure,
+        created_at=row.created_at,
+    )

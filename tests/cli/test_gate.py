@@ -140,6 +140,7 @@ def test_what_a_bot_writes_breaks_no_form() -> None:
     log = root.findtext(".//system-err") or ""
     assert "</system-err> ]]> & |" in log
     assert log.endswith("last ````")
+    ElementTree.fromstring(junit(EMPTY, 1.0, EVIL))
     text = markdown(FAULTS)
     assert "`````\n" in text, "a fence that the log can't end"
     assert all(letter == "\n" or letter.isprintable() for letter in text + plain_text(FAULTS))

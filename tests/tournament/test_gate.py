@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,106 +16,26 @@ from arbiter.deals import derive_deal_seed
 from arbiter.engine import rule_set
 from arbiter.errors import InfrastructureError
 from arbiter.store import (
-    BotLog,
-    Entrant,
-    Fault,
-    HandTally,
-    Match,
-    SeatResult,
     SittingKey,
-    SittingResult,
     Store,
     TournamentState,
 )
 from arbiter.tournament import Desk, SpecError, TournamentSpec, report
 from arbiter.tournament.gate import GateJudge, GateReport, Reason, Verdict
 from arbiter.tournament.gate_planning import opponent_groups, plan_gate
-from arbiter.tournament.gate_request import GateRequest, gate_spec
+from arbiter.tournament.gate_request import gate_spec
 from arbiter.tournament.gate_terms import Form, GateTerms, Mode, Unit, hand_range, usual_hypotheses
 from arbiter.tournament.replays import NotReleased, published_deals, released_replay
 from arbiter.verdict import Hypotheses, VerdictError
 from tests.tournament import support
-from tests.tournament.support import SEED, START, Lowest, Revoker, granted
-
-GATE = "gate-1a2b"
-
-Points = Callable[[int, int, int], int]
-"""Points by match, board and entrant."""
+from tests.tournament.gates import GATE, Points, better, create, entered, even, make_bots, record, request_of, worse
+from tests.tournament.support import START, Lowest, Revoker, granted
 
 
 @pytest.fixture
 def bots(tmp_path: Path) -> Callable[..., list[Path]]:
     """Makes folders of bots with these names."""
-
-    def make(*names: str) -> list[Path]:
-        folders = []
-        for number, name in enumerate(names):
-            folder = tmp_path / f"{number}-{name}"
-            folder.mkdir()
-            (folder / "bot.py").touch()
-            manifest = f'[bot]\nname = "{name}"\nruntime = "python"\nrun = ["python", "bot.py"]\n'
-            (folder / "bot.toml").write_text(manifest)
-            folders.append(folder)
-        return folders
-
-    return make
-
-
-def request_of(folders: Sequence[Path], boards: int = 2, **rest: Any) -> GateRequest:
-    match = {"boards": boards, **rest.pop("match", {})}
-    return GateRequest(folders[0], folders[1], tuple(folders[2:]), match=match, deal_seed=SEED, **rest)
-
-
-def entered(spec: TournamentSpec) -> list[Entrant]:
-    return [
-        Entrant(index, entrant.name or "", f"{index:064x}", str(entrant.folder), {})
-        for index, entrant in enumerate(spec.entrants)
-    ]
-
-
-def create(store: Store, spec: TournamentSpec, blocks: int) -> GateJudge:
-    tournament, matches = plan_gate(GATE, spec, entered(spec), blocks, START)
-    store.create_tournament(tournament, entered(spec), matches, spec.seatings.sittings(spec.rules))
-    store.set_state(GATE, TournamentState.RUNNING, now=START)
-    return GateJudge.of(store, GATE)
-
-
-def record(
-    store: Store, keys: Iterable[SittingKey], points: Points, faults: Sequence[tuple[SittingKey, int]] = ()
-) -> None:
-    """Record sittings with made-up points, and a crash of an entrant in some of them."""
-    matches = {match.index: match for match in store.matches(GATE)}
-    for key in keys:
-        lease = store.lease(key, "w1", START, timedelta(minutes=1))
-        match: Match = matches[key.match]
-        scores = [
-            SeatResult(board, seat, entrant, 1, value := points(key.match, board, entrant), value)
-            for board in range(1, match.boards + 1)
-            for seat, entrant in enumerate(match.entrants)
-        ]
-        crashes = [Fault(entrant, 1, 1, 0, 1, "CRASH", "gone") for where, entrant in faults if where == key]
-        logs = tuple(BotLog(entrant, "exit status 1", f"log of {entrant}") for entrant in match.entrants)
-        replay = str(key).encode()
-        tallies = tuple(HandTally(score.board, score.seat, "left", 1, score.points, 0) for score in scores)
-        result = SittingResult(
-            tuple(scores), tallies, tuple(crashes), logs, replay, hashlib.sha256(replay).hexdigest(), 1, 1.0
-        )
-        store.record(key, lease.attempt, result, START)  # type: ignore[union-attr]  # a refusal has none and fails here
-
-
-def even(match: int, board: int, entrant: int) -> int:
-    """Everyone comes out alike."""
-    return 6
-
-
-def better(match: int, board: int, entrant: int) -> int:
-    """The candidate takes 3 to 5 points where the baseline takes 10."""
-    return 10 if entrant != 0 else 3 + (7 * match + board) % 3
-
-
-def worse(match: int, board: int, entrant: int) -> int:
-    """The same with the two exchanged."""
-    return better(match, board, 1 - entrant if entrant < 2 else entrant)
+    return partial(make_bots, tmp_path)
 
 
 def plain_spec(bots: Callable[..., list[Path]], **rest: Any) -> TournamentSpec:
@@ -416,6 +336,16 @@ def test_a_fault_of_the_candidate_fails_the_gate_with_its_log(bots: Callable[...
     assert found.candidate_log is not None
     assert (found.candidate_log.name, found.candidate_log.log) == ("new", "log of 0")
     assert found.other_faults == {"old": 1, "y": 1}
+
+
+def test_faults_of_others_are_shown_and_fail_nobody(bots: Callable[..., list[Path]], store: Store) -> None:
+    create(store, plain_spec(bots, boards=12), 4)
+    keys = store.planned(GATE)
+    record(store, keys, better, [(keys[0], 2), (keys[5], 1)])
+    found = judged(store)
+    assert (found.verdict, found.reason) == (Verdict.PASSED, Reason.BOUND)
+    assert (found.candidate_faults, found.candidate_log) == ((), None)
+    assert found.other_faults == {"old": 1, "x": 1}
 
 
 def test_a_fault_after_the_verdict_changes_nothing(bots: Callable[..., list[Path]], store: Store) -> None:

@@ -14,6 +14,7 @@ from arbiter.cage.manifest import Manifest, ManifestError, load_manifest
 from arbiter.cage.plain import PlainCage
 from arbiter.cage.process import BotProcess, Cage, Exit, Launch
 from arbiter.cage.protections import Finding, Protection
+from arbiter.cage.runtimes import Runtime, RuntimeMissing, Runtimes, RuntimesError
 from arbiter.cage.snapshot import Snapshot, SnapshotError, SnapshotLimits, take_snapshot, verify_snapshot
 
 __all__ = [
@@ -34,6 +35,10 @@ __all__ = [
     "ManifestError",
     "PlainCage",
     "Protection",
+    "Runtime",
+    "RuntimeMissing",
+    "Runtimes",
+    "RuntimesError",
     "Snapshot",
     "SnapshotError",
     "SnapshotLimits",
@@ -51,6 +56,6 @@ def choose_cage(unsafe: bool, hidden: Sequence[Path] = (), settings: CageSetting
     Args:
         unsafe: run bots as bare processes; only for bots of one's own.
         hidden: files and folders that no bot may see; without a cage nothing can be hidden.
-        settings: what bots may use and what must hold; without a cage nothing does.
+        settings: what bots may use, what must hold and how bots are started; without a cage the last alone counts.
     """
-    return PlainCage() if unsafe else BubblewrapCage(hidden, settings)
+    return PlainCage(settings) if unsafe else BubblewrapCage(hidden, settings)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from arbiter.cage import probe
 from arbiter.cage.cgroups import Cgroups, Usage
-from arbiter.cage.command import bot_command, bot_environment, check_socket, interpreter
+from arbiter.cage.command import bot_command, bot_environment, check_socket
 from arbiter.cage.errors import CageError
 from arbiter.cage.launching import ANNOUNCE, last_line, launch
 from arbiter.cage.limits import CageSettings, Level, Limits
@@ -27,6 +27,7 @@ from arbiter.cage.mounts import BOT_FOLDER, HOME, SDK_FOLDER, SOCKET, View, serv
 from arbiter.cage.orphans import end_orphans
 from arbiter.cage.process import BotProcess, Exit, Launch
 from arbiter.cage.protections import Finding, judge, judge_usage, missing, question
+from arbiter.cage.runtimes import interpreter
 from arbiter.cage.seccomp import Architecture, filter_program, this_architecture
 from arbiter.cage.tools import NEEDED_OPTIONS, UNSAFE_HINT, Tools, find_bubblewraps, find_helpers
 
@@ -84,7 +85,7 @@ class BubblewrapCage:
         machine = await self._admit()
         check_socket(launch.socket, as_other_user=machine.tools.setpriv is not None)
         environment = bot_environment(f"unix:{SOCKET}", str(HOME), str(SDK_FOLDER), launch.environment)
-        command = bot_command(launch.manifest, BOT_FOLDER)
+        command = bot_command(launch.manifest, BOT_FOLDER, self._settings.runtimes)
         try:
             return await machine.run(self._settings.limits, environment, command, launch)
         except CageError as error:

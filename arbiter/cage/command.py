@@ -14,15 +14,14 @@ The environment is exactly this and what the launch adds::
 
 from __future__ import annotations
 
-import os
 import secrets
-import sys
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 
 import arbiter
 from arbiter.cage.errors import CageError
 from arbiter.cage.manifest import Manifest
+from arbiter.cage.runtimes import Runtimes, search_path
 
 PACKAGE_FOLDER = Path(arbiter.__file__).resolve().parent
 SDK_PARTS = ("__init__.py", "errors.py", "sdk", "engine", "wire", "api")
@@ -33,17 +32,14 @@ _FIRST_UID = 0x70000000
 _UIDS = 0x0FFFFFFF
 
 
-def interpreter() -> Path:
-    """The Python interpreter of the running service, at the path by which it was called (in a venv: the venv's)."""
-    if not sys.executable:
-        raise CageError("Python does not know the path of its own interpreter; start the service with a full path")
-    return Path(os.path.abspath(sys.executable))
+def bot_command(manifest: Manifest, folder: PurePath, runtimes: Runtimes) -> list[str]:
+    """The bot's argument list, with its folder at `folder`.
 
-
-def bot_command(manifest: Manifest, folder: PurePath) -> list[str]:
-    """The bot's argument list, with its folder at `folder`."""
+    Raises:
+        RuntimesError: its runtime is not in the table.
+    """
     first, *rest = manifest.run
-    return [str(interpreter() if manifest.runtime == "python" else folder / first), *rest]
+    return [*(runtimes.named(manifest.runtime).start or [str(folder / first)]), *rest]
 
 
 def bot_environment(address: str, home: str, python_path: str, extra: Mapping[str, str]) -> dict[str, str]:
@@ -53,7 +49,7 @@ def bot_environment(address: str, home: str, python_path: str, extra: Mapping[st
         "HOME": home,
         "LANG": "C.UTF-8",
         "MALLOC_ARENA_MAX": "2",
-        "PATH": f"{interpreter().parent}:/usr/local/bin:/usr/bin:/bin",
+        "PATH": search_path(),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": python_path,
         "PYTHONUNBUFFERED": "1",

@@ -10,6 +10,7 @@
     ARBITER_BOT_CPUS          1     processors at a time, where control groups can hold it; 0.5 is half of one
     ARBITER_CAGE_LEVEL        basic what must hold before a bot is run: basic or full
     ARBITER_CGROUP                  a control group (cgroup v2) of the host's making for the bots' groups
+    ARBITER_RUNTIMES                a table of runtimes in place of the shipped one; see `arbiter.cage.runtimes`
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from arbiter.cage.runtimes import Runtimes
 from arbiter.errors import UsageError
 
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -72,6 +74,8 @@ class CageSettings:
     """What must hold before a bot is run."""
     group: Path | None = None
     """A control group below which the bots' groups are made; None: the service's own or one above it."""
+    runtimes: Runtimes = field(default_factory=Runtimes.from_environment)
+    """How bots are started."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> CageSettings:
@@ -93,7 +97,7 @@ class CageSettings:
         if level not in list(Level):
             raise UsageError(f"ARBITER_CAGE_LEVEL is {level!r}; write {' or '.join(Level)}")
         group = environment.get("ARBITER_CGROUP")
-        return cls(limits, Level(level), Path(group) if group else None)
+        return cls(limits, Level(level), Path(group) if group else None, Runtimes.from_environment(environment))
 
 
 def _size(environment: Mapping[str, str], name: str, default: int, least: int) -> int:

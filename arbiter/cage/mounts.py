@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from arbiter.cage.command import PACKAGE_FOLDER, SDK_PARTS, interpreter
+from arbiter.cage.command import PACKAGE_FOLDER, SDK_PARTS
 from arbiter.cage.errors import CageError
 from arbiter.cage.limits import Limits
+from arbiter.cage.runtimes import interpreter
 
 BOT_FOLDER = PurePosixPath("/bot")
 SOCKET = PurePosixPath("/run/arbiter.sock")

@@ -23,9 +23,12 @@ class BoundedLog:
         self._head = bytearray()
         self._tail = bytearray()
         self._cut = 0
+        self.taken = 0
+        """Bytes of the stream until now, kept or not."""
 
     def append(self, data: bytes) -> None:
         """Take the next bytes of the stream."""
+        self.taken += len(data)
         room = self._head_limit - len(self._head)
         if room > 0:
             self._head += data[:room]
@@ -62,6 +65,11 @@ class LogPipe:
     def text(self) -> bytes:
         """What was kept until now."""
         return self._kept.text()
+
+    @property
+    def taken(self) -> int:
+        """Bytes that came until now, kept or not."""
+        return self._kept.taken
 
     async def finish(self, patience: float) -> None:
         """Wait for the end of the stream, at most `patience` seconds, then close: someone may hold the other end."""

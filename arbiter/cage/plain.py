@@ -21,11 +21,12 @@ from arbiter.cage.command import (
     bot_environment,
     check_socket,
     fresh_uid,
-    interpreter,
 )
 from arbiter.cage.errors import CageError
+from arbiter.cage.limits import CageSettings
 from arbiter.cage.pipes import LogPipe
 from arbiter.cage.process import BotProcess, Launch
+from arbiter.cage.runtimes import interpreter
 
 _POLL = 0.01  # seconds; a bot's children are not the service's, so the system reports no end of theirs
 # Through a shell, so that a command that can't be executed ends the bot with a line in its log, as it does in a cage.
@@ -33,9 +34,16 @@ _EXECUTE = ("/bin/sh", "-c", 'exec "$@"', "sh")
 
 
 class PlainCage:
-    """Starts bots as bare processes in sessions of their own."""
+    """Starts bots as bare processes in sessions of their own.
+
+    Args:
+        settings: how bots are started; nothing else of it can hold.
+    """
 
     name = "none (unsafe)"
+
+    def __init__(self, settings: CageSettings | None = None) -> None:
+        self._runtimes = (settings or CageSettings()).runtimes
 
     async def check(self) -> None:
         """Nothing can be missing: what a bot needs is looked at when it is started."""
@@ -47,7 +55,8 @@ class PlainCage:
         folder, socket = launch.folder.resolve(), launch.socket.resolve()
         if uid is not None:
             python = (interpreter(), interpreter().resolve(), PACKAGE_FOLDER)
-            for path in (folder, socket, *(python if launch.manifest.runtime == "python" else ())):
+            own_python = self._runtimes.named(launch.manifest.runtime).own_python
+            for path in (folder, socket, *(python if own_python else ())):
                 _check_reach(path)
         home = Path(tempfile.mkdtemp(prefix="bot-"))
         output, output_inside = os.pipe()
@@ -60,7 +69,7 @@ class PlainCage:
             process = await asyncio.create_subprocess_exec(
                 *_end_with_service(),
                 *_EXECUTE,
-                *bot_command(launch.manifest, folder),
+                *bot_command(launch.manifest, folder, self._runtimes),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output_inside,
                 stderr=output_inside,

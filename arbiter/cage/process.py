@@ -90,6 +90,11 @@ class BotProcess(ABC):
         """stdout and stderr until now: the first and the last half of the limit, with a mark where bytes were cut."""
         return self._log.text
 
+    @property
+    def printed(self) -> int:
+        """Bytes of stdout and stderr until now, kept or not."""
+        return self._log.taken
+
     async def wait(self) -> Exit:
         """Wait until the bot and everything that it started is gone."""
         return await asyncio.shield(self._end)

@@ -46,7 +46,9 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class _Entry:
+class BotFile:
+    """One file of a bot's folder: its path below it with ``/``, where it is, whether it is executable."""
+
     relative: str
     source: Path
     executable: bool
@@ -58,14 +60,13 @@ def take_snapshot(folder: Path, store: Path, limits: SnapshotLimits | None = Non
     ``__pycache__`` and ``.git`` are left out. A symbolic link inside the folder is replaced by what it points to.
     The copy has modes 0755 and 0644 whatever the umask, appears whole or not at all, and what is hashed are the bytes
     that were copied, so a folder that changes meanwhile can't give a digest that does not fit.
+    When this returns, the copy is on the disk.
 
     Raises:
         SnapshotError: not a folder, a link that leaves the folder or leads nowhere, a special file, a bound exceeded.
     """
-    if not folder.is_dir():
-        raise SnapshotError(f"{folder}: no such folder; give the folder of a bot")
     bounds = limits or SnapshotLimits()
-    entries = list(_files_of_author(folder, bounds))
+    entries = bot_files(folder, bounds)
     store.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".new-", dir=store))
     try:
@@ -73,9 +74,11 @@ def take_snapshot(folder: Path, store: Path, limits: SnapshotLimits | None = Non
         digest = _copy(entries, copy, bounds, folder)
         target = store / digest
         if target.exists() and not verify_snapshot(target):
-            os.rename(target, work / "damaged")  # a power failure can leave files without their content
+            os.rename(target, work / "damaged")
         if not target.exists():
+            _flush(copy)
             _move(copy, target)
+            _flush_one(store)
     finally:
         shutil.rmtree(work)
     return Snapshot(digest=digest, path=target)
@@ -100,27 +103,37 @@ def verify_snapshot(path: Path) -> bool:
         with item.open("rb") as source:
             while chunk := source.read(_CHUNK):
                 content.update(chunk)
-        total.update(_record(relative, bool(status.st_mode & 0o111), status.st_size, content.digest()))
+        total.update(digest_record(relative, bool(status.st_mode & 0o111), status.st_size, content.digest()))
     return total.hexdigest() == path.name
 
 
-def _record(relative: str, executable: bool, size: int, content: bytes) -> bytes:
+def digest_record(relative: str, executable: bool, size: int, content: bytes) -> bytes:
+    """What a file adds to its version's digest; `content` is the SHA-256 of its content."""
     name = os.fsencode(relative)
     kind = b"x" if executable else b"-"
     return kind + len(name).to_bytes(8, "big") + name + size.to_bytes(8, "big") + content
 
 
-def _files_of_author(folder: Path, limits: SnapshotLimits) -> Iterator[_Entry]:
+def bot_files(folder: Path, limits: SnapshotLimits) -> list[BotFile]:
+    """The files of a bot's folder in the order of their paths' bytes, as `take_snapshot` takes them.
+
+    Raises:
+        SnapshotError: not a folder, a link that leaves the folder or leads nowhere, a special file, too many files.
+    """
+    if not folder.is_dir():
+        raise SnapshotError(f"{folder}: no such folder; give the folder of a bot")
     root = folder.resolve()
-    for count, entry in enumerate(_walk(root, "", root, (root,)), start=1):
-        if count > limits.max_files:
+    files: list[BotFile] = []
+    for entry in _walk(root, "", root, (root,)):
+        if len(files) == limits.max_files:
             raise SnapshotError(
                 f"{folder}: more than {limits.max_files} files; leave out what the bot does not need to play"
             )
-        yield entry
+        files.append(entry)
+    return sorted(files, key=lambda file: os.fsencode(file.relative))
 
 
-def _walk(directory: Path, prefix: str, root: Path, above: tuple[Path, ...]) -> Iterator[_Entry]:
+def _walk(directory: Path, prefix: str, root: Path, above: tuple[Path, ...]) -> Iterator[BotFile]:
     for name in sorted(os.listdir(directory)):
         if name in EXCLUDED:
             continue
@@ -133,7 +146,7 @@ def _walk(directory: Path, prefix: str, root: Path, above: tuple[Path, ...]) -> 
                 raise SnapshotError(f"{directory / name}: a symbolic link to a folder that holds it; remove it")
             yield from _walk(item, relative + "/", root, (*above, item))
         elif stat.S_ISREG(mode):
-            yield _Entry(relative, item, bool(mode & 0o111))
+            yield BotFile(relative, item, bool(mode & 0o111))
         else:
             raise SnapshotError(
                 f"{item}: a socket, pipe or device; a bot's folder may hold only files and folders, remove it"
@@ -152,17 +165,17 @@ def _follow(link: Path, root: Path) -> Path:
     return target
 
 
-def _copy(entries: list[_Entry], copy: Path, limits: SnapshotLimits, folder: Path) -> str:
+def _copy(entries: list[BotFile], copy: Path, limits: SnapshotLimits, folder: Path) -> str:
     copy.mkdir()
     copy.chmod(0o755)
     total = hashlib.sha256()
     bytes_left = limits.max_bytes
-    for entry in sorted(entries, key=lambda entry: os.fsencode(entry.relative)):
+    for entry in entries:
         target = copy / entry.relative
         _make_parents(target.parent, copy)
         content = hashlib.sha256()
         size = 0
-        with _open_regular(entry.source) as source, target.open("xb") as sink:
+        with open_bot_file(entry.source) as source, target.open("xb") as sink:
             while chunk := source.read(_CHUNK):
                 size += len(chunk)
                 if size > bytes_left:
@@ -174,7 +187,7 @@ def _copy(entries: list[_Entry], copy: Path, limits: SnapshotLimits, folder: Pat
                 sink.write(chunk)
         bytes_left -= size
         target.chmod(0o755 if entry.executable else 0o644)
-        total.update(_record(entry.relative, entry.executable, size, content.digest()))
+        total.update(digest_record(entry.relative, entry.executable, size, content.digest()))
     return total.hexdigest()
 
 
@@ -188,7 +201,12 @@ def _make_parents(directory: Path, top: Path) -> None:
         item.chmod(0o755)
 
 
-def _open_regular(path: Path) -> BinaryIO:
+def open_bot_file(path: Path) -> BinaryIO:
+    """Open a file that its author may be changing.
+
+    Raises:
+        SnapshotError: it can't be read, or is no plain file any more.
+    """
     # Not blocking and not following: between the look and the opening the author may have put a pipe or a link there.
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -198,6 +216,22 @@ def _open_regular(path: Path) -> BinaryIO:
         os.close(descriptor)
         raise SnapshotError(f"{path}: no longer a plain file; do not change the folder while it is copied")
     return os.fdopen(descriptor, "rb")
+
+
+def _flush(folder: Path) -> None:
+    """Bring a folder and all that is in it to the disk, so that a power failure leaves no version without content."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            _flush_one(Path(parent, name))
+        _flush_one(Path(parent))
+
+
+def _flush_one(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _move(copy: Path, target: Path) -> None:

@@ -25,8 +25,11 @@ PLANTED = [
     ("arbiter/tournament", "arbiter.service", LAYERS),
     ("arbiter/store", "arbiter.rating", LAYERS),
     ("arbiter/match", "arbiter.store", LAYERS),
-    ("arbiter/store", "arbiter.engine", "store, schedule, rating, verdict and cage know no other part"),
-    ("arbiter/cage", "arbiter.engine", "store, schedule, rating, verdict and cage know no other part"),
+    ("arbiter/store", "arbiter.engine", "store, schedule, rating, verdict, packages and cage know no other part"),
+    ("arbiter/cage", "arbiter.engine", "store, schedule, rating, verdict, packages and cage know no other part"),
+    ("arbiter/packages", "arbiter.match", LAYERS),
+    ("arbiter/packages", "arbiter.engine", "store, schedule, rating, verdict, packages and cage know no other part"),
+    ("arbiter/packages", "grpc", "store, packages, cage and tournament know nothing of gRPC and protobuf"),
     ("arbiter/rating", "arbiter.verdict", LAYERS),
     ("arbiter/verdict", "time", "the pure parts need no clock, network or framework"),
     ("arbiter/rating", "arbiter.cage", "store, schedule, rating and verdict cage nothing"),
@@ -42,7 +45,7 @@ PLANTED = [
     ("arbiter/rating", "sqlalchemy", "the pure parts need no clock, network or framework"),
     ("arbiter/engine", "random", "the engine needs no files and no randomness"),
     ("arbiter/tournament", "sqlalchemy", "store alone talks to the database"),
-    ("arbiter/tournament", "google.protobuf", "store, cage and tournament know nothing of gRPC and protobuf"),
+    ("arbiter/tournament", "google.protobuf", "store, packages, cage and tournament know nothing of gRPC and protobuf"),
     ("arbiter/match", "celery", "Celery stays with the workers and with who sends them tasks"),
 ]
 

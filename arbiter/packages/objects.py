@@ -1,0 +1,119 @@
+"""The store of bot versions in an object store, such as S3, through fsspec; with copies on this machine.
+
+A version is one object, ``<digest>.tar.gz``, as `arbiter.packages.packing.pack` writes it. Needs the extra ``objects``,
+and for S3 the extra ``s3``.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Collection
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, Final, cast
+
+import fsspec  # type: ignore[import-untyped]  # has no types of its own, and nobody publishes stubs
+
+from arbiter.cage import Snapshot, SnapshotLimits
+from arbiter.packages.limits import CHUNK, PackageError, PackageLimits
+from arbiter.packages.packing import pack
+from arbiter.packages.unpacking import unpacked_files
+from arbiter.packages.versions import DIGEST, UNREFERENCED_AGE, FileVersions, VersionMissing
+
+_SUFFIX: Final = ".tar.gz"
+STORED: Final = PackageLimits(
+    archive_bytes=1 << 30, unpacked_bytes=512 << 20, file_bytes=512 << 20, entries=10_000, ratio=1100
+)
+"""What a version may be when it comes back: what was accepted once, whatever the host allows now."""
+
+
+class ObjectVersions:
+    """Versions in an object store; see `arbiter.packages.versions.Versions`.
+
+    Args:
+        url: where, such as ``s3://bucket/versions``.
+        cache: copies on this machine, which are checked at each use and may be deleted at any time.
+        options: for the file system, such as an endpoint; see fsspec.
+    """
+
+    def __init__(self, url: str, cache: FileVersions, staging: Path, **options: Any) -> None:
+        # A file system of its own: a transaction belongs to the file system object, which fsspec shares otherwise.
+        self._files, self._root = fsspec.core.url_to_fs(url, skip_instance_cache=True, **options)
+        self._cache: Final = cache
+        self._staging: Final = staging
+        self._writing: Final = threading.Lock()
+
+    def put(self, folder: Path, limits: SnapshotLimits | None = None) -> Snapshot:
+        """See `Versions.put`. The object appears whole or not at all."""
+        snapshot = self._cache.put(folder, limits)
+        key = self._key(snapshot.digest)
+        with self._writing, self._files.transaction:
+            # Again though it may be there: its age counts from now, and a damaged one is mended.
+            self._files.makedirs(self._root, exist_ok=True)
+            with self._files.open(key, "wb") as sink:
+                pack(snapshot.path, cast("BinaryIO", sink), STORED)
+        return snapshot
+
+    def open(self, digest: str) -> Path:
+        """See `Versions.open`."""
+        try:
+            return self._cache.open(digest)
+        except VersionMissing:
+            if not DIGEST.fullmatch(digest):
+                raise
+        place = f"{self._root}/{digest}{_SUFFIX}"
+        with tempfile.TemporaryFile() as archive:
+            try:
+                with self._files.open(place, "rb") as source:
+                    while data := source.read(CHUNK):
+                        archive.write(data)
+            except FileNotFoundError:
+                raise VersionMissing(f"{self._root}: there is no version {digest}; submit it again") from None
+            try:
+                with unpacked_files(cast("BinaryIO", archive), self._staging, STORED, place) as (folder, _):
+                    snapshot = self._cache.put(folder)
+            except PackageError as error:
+                raise VersionMissing(f"{place}: damaged ({error}); submit the version again") from error
+        if snapshot.digest != digest:
+            raise VersionMissing(f"{place}: damaged, its content has another digest; submit the version again")
+        return snapshot.path
+
+    def digests(self) -> list[str]:
+        """See `Versions.digests`."""
+        return sorted(self._modified())
+
+    def sweep(self, referenced: Collection[str], age: float = UNREFERENCED_AGE) -> list[str]:
+        """See `Versions.sweep`. Copies on this machine go with them."""
+        kept = set(referenced)
+        now = time.time()
+        deleted = sorted(
+            digest for digest, modified in self._modified().items() if digest not in kept and now - modified >= age
+        )
+        for digest in deleted:
+            self._files.rm_file(self._key(digest))
+        self._cache.sweep(kept, age)
+        return deleted
+
+    def _key(self, digest: str) -> str:
+        return f"{self._root}/{digest}{_SUFFIX}"
+
+    def _modified(self) -> dict[str, float]:
+        """By digest: when its object was last written, in seconds since 1970."""
+        self._files.invalidate_cache()
+        try:
+            listed = self._files.ls(self._root, detail=True)
+        except FileNotFoundError:
+            return {}
+        names = {item["name"].rsplit("/", 1)[-1]: item["name"] for item in listed}
+        return {
+            name.removesuffix(_SUFFIX): _seconds(self._files.modified(path))
+            for name, path in names.items()
+            if name.endswith(_SUFFIX) and DIGEST.fullmatch(name.removesuffix(_SUFFIX))
+        }
+
+
+def _seconds(moment: datetime) -> float:
+    """Seconds since 1970; file systems that give no time zone mean UTC."""
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()

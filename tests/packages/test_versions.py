@@ -1,0 +1,180 @@
+"""The store of versions, in files and in objects: one suite for both."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import fsspec  # type: ignore[import-untyped]  # has no types of its own, and nobody publishes stubs
+import pytest
+
+from arbiter.cage import verify_snapshot
+from arbiter.packages import FileVersions, VersionMissing, Versions
+from arbiter.packages.objects import ObjectVersions
+from tests.packages.archives import GOOD
+
+Make = Callable[[], Versions]
+NOWHERE = "0" * 64
+
+
+@pytest.fixture(params=["files", "objects in memory", "objects in files"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+    """Opens the same store again and again, each time as another machine would: with a cache of its own."""
+    bucket = f"memory://{uuid.uuid4().hex}/bots" if "memory" in request.param else f"file://{tmp_path}/bucket/bots"
+
+    def opened() -> Versions:
+        if request.param == "files":
+            return FileVersions(tmp_path / "versions")
+        machine = tmp_path / uuid.uuid4().hex
+        return ObjectVersions(bucket, FileVersions(machine / "cache"), machine / "staging")
+
+    return opened
+
+
+def bot(folder: Path, text: str = "print()") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in GOOD.items():
+        (folder / name).write_bytes(content)
+    (folder / "bot.py").write_text(text)
+    (folder / "lib").mkdir(exist_ok=True)
+    (folder / "lib" / "run").write_text("#!")
+    (folder / "lib" / "run").chmod(0o755)
+    return folder
+
+
+def test_what_was_put_is_opened_elsewhere(make: Make, tmp_path: Path) -> None:
+    snapshot = make().put(bot(tmp_path / "bot"))
+    path = make().open(snapshot.digest)
+    assert verify_snapshot(path)
+    assert (path / "bot.py").read_text() == "print()"
+    assert (path / "lib" / "run").stat().st_mode & 0o777 == 0o755
+    assert make().digests() == [snapshot.digest]
+
+
+def test_the_same_content_is_the_same_version(make: Make, tmp_path: Path) -> None:
+    store = make()
+    first = store.put(bot(tmp_path / "one"))
+    assert store.put(bot(tmp_path / "two")).digest == first.digest
+    assert store.put(bot(tmp_path / "three", "print(3)")).digest != first.digest
+    assert len(store.digests()) == 2
+
+
+def test_what_is_not_there(make: Make) -> None:
+    assert make().digests() == []
+    assert make().sweep([], age=0) == []
+    with pytest.raises(VersionMissing, match=f"there is no version {NOWHERE}"):
+        make().open(NOWHERE)
+    for wrong in ("../../etc", NOWHERE.upper().replace("0", "A"), ""):
+        with pytest.raises(VersionMissing, match="no version's digest"):
+            make().open(wrong)
+
+
+def test_sweeping_deletes_what_is_old_and_not_referenced(make: Make, tmp_path: Path) -> None:
+    store = make()
+    kept, lost = (store.put(bot(tmp_path / text, text)).digest for text in ("kept", "lost"))
+    assert store.sweep([kept]) == [], "too young"
+    assert store.sweep([kept], age=0) == [lost]
+    assert store.digests() == [kept]
+    assert verify_snapshot(make().open(kept))
+    with pytest.raises(VersionMissing):
+        store.open(lost)
+    assert store.put(bot(tmp_path / "lost", "lost")).digest == lost
+
+
+def test_many_at_once(make: Make, tmp_path: Path) -> None:
+    folders = [bot(tmp_path / f"bot{number}", f"print({number % 2})") for number in range(8)]
+    stores = [make() for _ in range(4)]
+    failures: list[BaseException] = []
+
+    def put(number: int) -> None:
+        try:
+            for _ in range(3):
+                store = stores[number % 4]
+                assert verify_snapshot(store.open(store.put(folders[number]).digest))
+        except BaseException as error:  # noqa: BLE001  # shown by the test itself, with its kind
+            failures.append(error)
+
+    threads = [threading.Thread(target=put, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert len(make().digests()) == 2
+
+
+def test_putting_and_sweeping_at_once_loses_no_young_version(tmp_path: Path) -> None:
+    store = FileVersions(tmp_path / "versions")
+    folder = bot(tmp_path / "bot")
+    over = threading.Event()
+    swept: list[str] = []
+
+    def sweep() -> None:
+        while not over.is_set():
+            swept.extend(store.sweep([], age=60))
+
+    thread = threading.Thread(target=sweep)
+    thread.start()
+    try:
+        for _ in range(20):
+            assert verify_snapshot(store.open(store.put(folder).digest))
+    finally:
+        over.set()
+        thread.join()
+    assert swept == []
+
+
+def test_damage_in_files_is_refused_and_mended_by_the_next_put(tmp_path: Path) -> None:
+    store = FileVersions(tmp_path / "versions")
+    folder = bot(tmp_path / "bot")
+    snapshot = store.put(folder)
+    (snapshot.path / "bot.py").write_text("PRINT()")
+    with pytest.raises(VersionMissing, match="damaged"):
+        store.open(snapshot.digest)
+    assert store.put(folder) == snapshot
+    assert verify_snapshot(store.open(snapshot.digest))
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage", None], ids=["empty", "garbage", "another version"])
+def test_damage_in_objects_is_refused_and_mended_by_the_next_put(damage: bytes | None, tmp_path: Path) -> None:
+    def machine(name: str) -> ObjectVersions:
+        cache = FileVersions(tmp_path / name / "cache")
+        return ObjectVersions(f"file://{tmp_path}/bucket", cache, tmp_path / name / "staging")
+
+    store = machine("one")
+    folder = bot(tmp_path / "bot")
+    digest = store.put(folder).digest
+    other = store.put(bot(tmp_path / "other", "other")).digest
+    place = tmp_path / "bucket" / f"{digest}.tar.gz"
+    place.write_bytes((tmp_path / "bucket" / f"{other}.tar.gz").read_bytes() if damage is None else damage)
+    with pytest.raises(VersionMissing, match="damaged"):
+        machine("two").open(digest)
+    assert store.put(folder).digest == digest
+    assert verify_snapshot(machine("three").open(digest))
+
+
+def test_an_object_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = ObjectVersions(f"file://{tmp_path}/bucket", FileVersions(tmp_path / "cache"), tmp_path / "staging")
+
+    def half(folder: Path, sink: object, limits: object) -> None:
+        assert hasattr(sink, "write")
+        sink.write(b"half")
+        raise OSError("the network is gone")
+
+    monkeypatch.setattr("arbiter.packages.objects.pack", half)
+    with pytest.raises(OSError, match="the network is gone"):
+        store.put(bot(tmp_path / "bot"))
+    assert list((tmp_path / "bucket").iterdir()) == []
+    assert store.digests() == []
+
+
+def test_other_objects_are_no_versions(tmp_path: Path) -> None:
+    files = fsspec.filesystem("file")
+    files.makedirs(f"{tmp_path}/bucket")
+    (tmp_path / "bucket" / "notes.txt").write_text("mine")
+    store = ObjectVersions(f"file://{tmp_path}/bucket", FileVersions(tmp_path / "cache"), tmp_path / "staging")
+    assert store.digests() == []
+    assert store.sweep([], age=0) == []
+    assert (tmp_path / "bucket" / "notes.txt").exists()

@@ -203,6 +203,55 @@ def intervals_table(values: Sequence[float]) -> Table:
     return table
 
 
+def coverage_chunk(values: Sequence[float], delta: float, seed: str, gates: int) -> list[tuple[float, bool, bool]]:
+    """Of gates that are stopped by the likelihood ratio: the estimate, and whether either interval holds ``delta``."""
+    draw = random.Random(seed)
+    found = []
+    for _ in range(gates):
+        test, betting = (
+            GateTerms(Mode.SUPERIORITY, form, Unit.BOARD, HYPOTHESES, 1).new_test(RULES, BLOCK_BOARDS) for form in Form
+        )
+        assert isinstance(betting, Betting)
+        seen: list[float] = []
+        while test.answer is None and test.blocks < MAX_BOARDS // BLOCK_BOARDS:
+            block = draw.choices(values, k=BLOCK_BOARDS)
+            test, betting, seen = test.after(block), betting.after(block), [*seen, *block]
+        plain = estimate(seen)
+        assert plain.mean is not None
+        assert plain.interval is not None
+        low, high = betting.interval()
+        found.append((plain.mean, plain.interval[0] <= delta <= plain.interval[1], low <= delta <= high))
+    return found
+
+
+def coverage_table(pool: ProcessPoolExecutor, values: Sequence[float], gates: int) -> Table:
+    """What a sequential stop does to the estimate and its intervals."""
+    title = f"At the end of {gates:,} gates by likelihood ratio: {PICTURED}"
+    table = Table(title=title, title_justify="left")
+    for heading in (
+        "true improvement",
+        "mean estimate",
+        "plain interval holds it",
+        "confidence sequence does",
+    ):
+        table.add_column(heading, justify="right")
+    for delta in (0.0, 0.25, 0.5, 1.0):
+        moved = [value + delta - fmean(values) for value in values]
+        tasks = [
+            pool.submit(coverage_chunk, moved, delta, f"{SEED!r} coverage {delta} {number}", GATES_PER_TASK)
+            for number in range(math.ceil(gates / GATES_PER_TASK))
+        ]
+        means, plain, sequence = zip(*(each for task in tasks for each in task.result()), strict=True)
+        error = stdev(means) / math.sqrt(len(means))
+        table.add_row(
+            f"{delta:g}",
+            f"{fmean(means):+.3f} ± {error:.3f}",
+            _rate(sum(plain) / len(plain), len(plain)),
+            _rate(sum(sequence) / len(sequence), len(sequence)),
+        )
+    return table
+
+
 def asymptotic(values: Sequence[float], best_at: int = 200) -> float:
     """Half-width of the asymptotic 95 % confidence sequence, narrowest at some number of observations.
 
@@ -275,6 +324,7 @@ def main() -> int:
     with ProcessPoolExecutor(options.processes, multiprocessing.get_context("spawn"), os.nice, (10,)) as pool:
         console.print(gates_table(pool, {**values, "a rare disaster": rare_disaster()}, unpaired, options.gates))
         console.print(intervals_table(values[PICTURED]))
+        console.print(coverage_table(pool, values[PICTURED], options.gates // 4))
         console.print(gains(values))
         if options.images:
             sizes = (fixed_size(variance(values[PICTURED])), fixed_size(unpaired[PICTURED]))

@@ -143,7 +143,7 @@ def parse_manifest(
     if runtime.word:
         _check_script(run, runtime, files, file)
     else:
-        _check_program(run, files, file, there=built or not runtime.build)
+        _check_program(run, runtime, files, file, built)
     tables = section.get("max_open_tables", DEFAULT_OPEN_TABLES)
     if not isinstance(tables, int) or isinstance(tables, bool):
         raise ManifestError(f"{file}: max_open_tables must be a whole number, not {_kind(tables)}")
@@ -181,9 +181,16 @@ def _check_script(run: tuple[str, ...], runtime: Runtime, files: BotFiles, file:
         _executable(run[1], files, file)
 
 
-def _check_program(run: tuple[str, ...], files: BotFiles, file: str, there: bool) -> None:
-    _relative(run[0], file)
-    if there and not _executable(run[0], files, file):
+def _check_program(run: tuple[str, ...], runtime: Runtime, files: BotFiles, file: str, built: bool) -> None:
+    path = _relative(run[0], file)
+    if runtime.build and files.executable(path) is None:
+        if built:
+            raise ManifestError(
+                f"{file}: run names {run[0]!r}, which is not a file of {files.place}; the build for the runtime "
+                f'"{runtime.name}" has to make it'
+            )
+        return
+    if not _executable(run[0], files, file):
         raise ManifestError(
             f"{file}: run names {run[0]!r}, which is not executable; run: chmod +x {os.path.join(files.place, run[0])}"
         )

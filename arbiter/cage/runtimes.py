@@ -7,7 +7,8 @@ place. One section for each runtime, with these keys, all optional::
     word       what the first word of a bot's ``run`` must be; without it that is a file of the bot's folder
     program    what is started in place of that word; "{python}" is the arbiter's own interpreter
     probe      arguments with which the program succeeds on a machine that can be used
-    build      a command that is run in a copy of the bot's folder before the bot is first started
+    build      a command, in which "{python}" may stand too, that is run in a copy of the bot's folder before the bot is
+               first started
     tools      programs that the build needs
 """
 
@@ -72,7 +73,12 @@ class Runtime:
     @property
     def start(self) -> list[str]:
         """The program with the interpreter's path in it; empty where a file of the bot's folder is started."""
-        return [str(interpreter()) if word == PYTHON else word for word in self.program]
+        return _with_interpreter(self.program)
+
+    @property
+    def build_command(self) -> list[str]:
+        """The build with the interpreter's path in it; empty where nothing is built."""
+        return _with_interpreter(self.build)
 
     @property
     def own_python(self) -> bool:
@@ -86,7 +92,7 @@ class Runtime:
             RuntimeMissing: it lacks something; one line says what.
         """
         start = self.start
-        for program in (*start[:1], *self.build[:1], *self.tools):
+        for program in (*start[:1], *self.build_command[:1], *self.tools):
             if shutil.which(program, path=search_path()) is None:
                 raise RuntimeMissing(
                     f"the runtime {self.name!r} can't be used on this machine: {program} was not found; install it, or "
@@ -113,6 +119,10 @@ class Runtime:
                 f"the runtime {self.name!r} can't be used on this machine: {command} ended with exit "
                 f"status {done.returncode}: {said[-1]}"
             )
+
+
+def _with_interpreter(words: tuple[str, ...]) -> list[str]:
+    return [str(interpreter()) if word == PYTHON else word for word in words]
 
 
 class Runtimes(Mapping[str, Runtime]):

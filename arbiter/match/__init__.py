@@ -1,7 +1,8 @@
 """Plays a sitting between links under clocks and records the replay.
 
 :func:`play_sitting` is the entry; :mod:`arbiter.match.table` is one board's course, :mod:`arbiter.match.player` one
-bot's side of the stream, :mod:`arbiter.match.replay` what is kept, :mod:`arbiter.match.verify` the check of it.
+bot's side of the stream, :mod:`arbiter.match.replay` what is kept, :mod:`arbiter.match.verify` the check of it,
+:mod:`arbiter.match.trial` what a bot has to pass before it plays.
 """
 
 from arbiter.match.clock import Clock
@@ -14,6 +15,7 @@ from arbiter.match.sitting import SittingRecord, play_sitting
 from arbiter.match.stand_in import StandInBot
 from arbiter.match.starvation import Starved
 from arbiter.match.tally import HandTally, tally
+from arbiter.match.trial import Trial, Validation, fault_line, try_out, validate
 from arbiter.match.verify import SeatScore, check_planned, verify_replay
 
 __all__ = [
@@ -32,7 +34,10 @@ __all__ = [
     "SittingRecord",
     "StandInBot",
     "Starved",
+    "Trial",
+    "Validation",
     "check_planned",
+    "fault_line",
     "hand_to_dict",
     "plan_from_message",
     "plan_to_message",
@@ -40,6 +45,8 @@ __all__ = [
     "read_replay",
     "replay_of",
     "tally",
+    "try_out",
+    "validate",
     "verify_replay",
     "write_replay",
 ]

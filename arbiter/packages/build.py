@@ -29,6 +29,7 @@ from arbiter.cage import (
     Runtimes,
     SnapshotError,
     choose_cage,
+    load_manifest,
 )
 from arbiter.packages import builder
 from arbiter.packages.limits import CHUNK, PackageError, PackageLimits
@@ -178,7 +179,7 @@ class Builder:
             async with _Receiver(Path(place, "result"), cast("BinaryIO", result), self._limits.result) as receiver:
                 launch = Launch(
                     folder,
-                    replace(_BUILDER, run=(*_BUILDER.run, *runtime.build)),
+                    replace(_BUILDER, run=(*_BUILDER.run, *runtime.build_command)),
                     receiver.socket,
                     log_limit=self._limits.log_bytes,
                     sitting="build",
@@ -189,7 +190,7 @@ class Builder:
                 digest = None
                 if end is BuildEnd.BUILT:
                     await receiver.complete()
-                    end, detail, digest = await asyncio.to_thread(self._keep, cast("BinaryIO", result))
+                    end, detail, digest = await asyncio.to_thread(self._keep, cast("BinaryIO", result), folder)
         return BuildResult(end, detail, log, digest, time.monotonic() - begun)
 
     async def _watch(self, process: BotProcess, begun: float) -> tuple[BuildEnd, str]:
@@ -211,11 +212,13 @@ class Builder:
         # Out of time may well be out of something else: a command that can't fork tries again and again.
         return _judge(status, process.log, limits.machine, stopped or (BuildEnd.FAILED, f"the build command: {status}"))
 
-    def _keep(self, result: BinaryIO) -> tuple[BuildEnd, str, str | None]:
+    def _keep(self, result: BinaryIO, source: Path) -> tuple[BuildEnd, str, str | None]:
         try:
             with unpacked(
                 result, self._staging, self._limits.result, self._runtimes, "the build's result", built=True
             ) as made:
+                if made.manifest != load_manifest(source, self._runtimes, built=False):
+                    raise PackageError("the build changed bot.toml; it has to stay as it was submitted")
                 snapshot = self._versions.put(made.folder)
         except (PackageError, ManifestError, SnapshotError) as error:
             return BuildEnd.REFUSED, f"the build's result is refused: {error}", None

@@ -38,7 +38,7 @@ def in_process(hands: int, open_tables: int) -> float:
 
 
 def processes(cage: Cage, bot: Path, hands: int, open_tables: int) -> tuple[float, float]:
-    """A sitting of four caged bot processes over gRPC.
+    """A sitting of four bot processes over gRPC.
 
     Returns:
         Hands per second from the first card to the last, and the seconds that starting and ending the bots took.
@@ -47,6 +47,7 @@ def processes(cage: Cage, bot: Path, hands: int, open_tables: int) -> tuple[floa
     async def play() -> tuple[float, float]:
         plan = _plan(hands, open_tables)
         with tempfile.TemporaryDirectory(prefix="arbiter-") as folder:
+            Path(folder).chmod(0o711)  # bots without a cage have to pass to their sockets
             host = BotHost(Path(folder))
             links: list[Link] = []
             for seated in plan.bots:

@@ -34,9 +34,10 @@ from arbiter.cage.tools import NEEDED_OPTIONS, UNSAFE_HINT, Tools, find_bubblewr
 _PROBE_SECONDS = 30.0
 # After its own text a probe needs the SDK, as every Python bot does.
 _PROBE = Path(probe.__file__).read_text() + "\nimport arbiter.errors\n"
-# For trying what control groups hold: what it may use (so little that it is held back however busy the machine is), and
-# how much memory it asks for.
-_SMALL = Limits(memory=64 << 20, cpus=0.1)
+# For trying what control groups hold: small limits, and how much more is asked for. So little of a processor that the
+# loop of some 20 ms is held back however busy the machine is.
+_LITTLE_MEMORY, _LITTLE_TIME = Limits(memory=64 << 20), Limits(cpus=0.05)
+_LOOP = ("/bin/sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done")
 _TRIED_MEMORY = 96 << 20
 
 
@@ -167,8 +168,15 @@ class _Machine:
         Raises:
             CageError: the cage can't be set up.
         """
-        usage = (await self._probe(_SMALL, "use", str(_TRIED_MEMORY)))[2] if self.groups.controllers else None
-        return judge_usage(usage, self.groups.controllers)
+        controllers = self.groups.controllers
+        memory = time = None
+        if "memory" in controllers:
+            memory = (await self._probe(_LITTLE_MEMORY, "use", str(_TRIED_MEMORY)))[2]
+        if "cpu" in controllers:
+            loop = await self.run(_LITTLE_TIME, {}, list(_LOOP))
+            await loop.stop(grace=_PROBE_SECONDS)
+            time = loop.usage
+        return judge_usage(memory, time)
 
     async def _probe(self, limits: Limits, way: str, argument: str) -> tuple[Exit, bytes, Usage | None]:
         environment = bot_environment(f"unix:{SOCKET}", str(HOME), str(SDK_FOLDER), {})

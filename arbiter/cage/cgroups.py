@@ -35,6 +35,7 @@ _PERIOD: Final = 100_000  # microseconds over which processor time is counted
 # The bot's group holds two processes of the cage beside the bot's: the outermost, and process 1.
 _OF_THE_CAGE: Final = 2
 _REMOVAL_PATIENCE: Final = 2.0
+_MOST_WEIGHED: Final = 100  # the largest weight of version 2, in single ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,14 @@ class Group:
             for name, value in _settings(controller, base.version, limits):
                 _write(base.folder / name, value)
 
+    def weigh(self) -> None:
+        """Give it the weight of as many processes as there are bots in it: by itself it would count as one."""
+        base = self.folders.get("cpu")
+        if base is not None:
+            bots = len(_subfolders(base.folder))
+            name, single = ("cpu.weight", 100) if base.version == 2 else ("cpu.shares", 1024)
+            _write(base.folder / name, str(single * min(bots, _MOST_WEIGHED)))
+
     async def remove(self) -> None:
         """Remove it once the last process in it is gone, and its sitting's if it was the last there.
 
@@ -145,7 +154,7 @@ class Cgroups:
     def __init__(self, group: Path | None = None) -> None:
         self._mark = f"{_PREFIX}-{_pid_namespace()}-{os.getpid()}-{_start_time(os.getpid())}"
         self._bases = _find_bases(group, self._mark)
-        for folder in {base.folder for base in self._bases.values()}:
+        for folder in {base.folder for base in self._bases.values()} | set(_version_2_candidates()):
             _remove_orphans(folder)
 
     @property
@@ -177,6 +186,7 @@ class Cgroups:
         group = Group(_children(parent.folders, str(next(_numbers_of_bots))), parent)
         try:
             group.limit(limits)
+            parent.weigh()
         except OSError:
             group.try_remove()
             raise
@@ -227,16 +237,22 @@ def _find_bases(group: Path | None, mark: str) -> dict[str, Base]:
         return found
     places = _own_groups()
     found = {}
-    if "" in places:
-        own, top = places[""]
-        for folder in (own, *(parent for parent in own.parents if parent.is_relative_to(top))):
-            found = {name: Base(folder, 2) for name in _try_version_2(folder, mark)}
-            if found:
-                break
+    for folder in _version_2_candidates():
+        found = {name: Base(folder, 2) for name in _try_version_2(folder, mark)}
+        if found:
+            break
     for name in CONTROLLERS:
         if name not in found and name in places and _try_version_1(name, places[name][0], mark):
             found[name] = Base(places[name][0], 1)
     return found
+
+
+def _version_2_candidates() -> list[Path]:
+    """This process's group of version 2 and those above it, as far as it can see."""
+    own, top = _own_groups().get("", (None, None))
+    if own is None or top is None:
+        return []
+    return [own, *(parent for parent in own.parents if parent.is_relative_to(top))]
 
 
 def _own_groups() -> dict[str, tuple[Path, Path]]:
@@ -297,15 +313,23 @@ def _enable(folder: Path) -> None:
 def _remove_orphans(folder: Path) -> None:
     """Remove groups of services of this PID namespace that are no more."""
     pattern = re.compile(rf"{_PREFIX}-{_pid_namespace()}-(\d+)-(\d+)-.*")
-    for sitting in folder.iterdir():
+    for sitting in _subfolders(folder):
         found = pattern.fullmatch(sitting.name)
         if found is None or _start_time(int(found[1])) == int(found[2]):
             continue
-        for path in (*(child for child in sitting.iterdir() if child.is_dir()), sitting):
+        for path in (*_subfolders(sitting), sitting):
             for pid in _read(path / "cgroup.procs").split():
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(int(pid), signal.SIGKILL)
             _rmdir(path)
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    """Groups in a group; none where it is gone, out of sight, or another's to see."""
+    try:
+        return [Path(entry) for entry in os.scandir(folder) if entry.is_dir()]
+    except OSError:
+        return []
 
 
 def _pid_namespace() -> int:

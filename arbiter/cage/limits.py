@@ -59,10 +59,10 @@ class Limits:
     def address_space(self, grouped: bool) -> int:
         """Bytes of address space for each process.
 
-        Where a control group bounds the memory that is used, room to reserve much more than that, as many runtimes do;
-        else this is all that bounds it.
+        Runtimes reserve more than they use (Node.js with a worker thread 1.3 GB). Where a control group bounds what is
+        used there is much room for that; else this is all that bounds it, and there is little.
         """
-        return 4 * self.memory if grouped else self.memory
+        return (4 if grouped else 2) * self.memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ class PlainCage:
                 os.chown(home, uid, uid)
             environment = bot_environment(f"unix:{socket}", str(home), str(PACKAGE_FOLDER.parent), launch.environment)
             process = await asyncio.create_subprocess_exec(
-                *_end_with_service(),
+                *_set_up(uid),
                 *_EXECUTE,
                 *bot_command(launch.manifest, folder, self._runtimes),
                 stdin=asyncio.subprocess.DEVNULL,
@@ -76,9 +76,6 @@ class PlainCage:
                 start_new_session=True,
                 cwd=folder,
                 env=environment,
-                user=uid,
-                group=uid,
-                extra_groups=None if uid is None else [],
             )
             started = True
             return _PlainProcess(process, log, home, uid)
@@ -133,11 +130,19 @@ def _signal(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _end_with_service() -> list[str]:
+def _set_up(uid: int | None) -> list[str]:
+    """What comes before a bot's command: its user, and its end with the service where that can be had.
+
+    By a program, because a process that changes its user between fork and exec runs gRPC's handlers for a fork, which
+    can end it.
+    """
     setpriv = shutil.which("setpriv")
-    if setpriv is None or Path(setpriv).resolve().name != "setpriv":  # busybox has one that knows no such option
+    if setpriv is None or Path(setpriv).resolve().name != "setpriv":  # busybox has one that knows no such options
+        if uid is not None:
+            raise CageError("a bot never runs as root, and setpriv was not found; run: apt install util-linux")
         return []
-    return [setpriv, "--pdeathsig", "KILL", "--"]
+    user = [] if uid is None else ["--reuid", str(uid), "--regid", str(uid), "--clear-groups"]
+    return [setpriv, *user, "--pdeathsig", "KILL", "--"]
 
 
 def _check_reach(path: Path) -> None:

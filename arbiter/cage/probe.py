@@ -17,7 +17,6 @@ import resource
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -121,9 +120,7 @@ def look(calls: dict[str, int], limits: dict[str, int]) -> dict[str, object]:
 
 
 def use(most: int) -> None:
-    """Use a twentieth of a second of processor time, then memory up to a number of bytes."""
-    while time.process_time() < 0.05:
-        pass
+    """Use memory up to a number of bytes."""
     kept: list[bytes] = []
     while len(kept) * MEBIBYTE < most:
         kept.append(b"\1" * MEBIBYTE)

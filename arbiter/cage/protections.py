@@ -155,19 +155,19 @@ def judge(answer: Mapping[str, object], limits: Limits, grouped: bool) -> tuple[
     )
 
 
-def judge_usage(usage: Usage | None, controllers: frozenset[str]) -> tuple[Finding, ...]:
-    """What was counted of a probe that computed and used memory beyond small limits."""
-    nowhere = "no control group can be made here for {}"
-    if usage is None or "memory" not in controllers:
-        memory = Finding(Protection.MEMORY, False, nowhere.format("memory"))
+def judge_usage(memory: Usage | None, time: Usage | None) -> tuple[Finding, ...]:
+    """What was counted of two probes that asked for more memory, and for more processor time, than they might have.
+
+    None where no control group for it can be made.
+    """
+    if memory is None:
+        bounded = Finding(Protection.MEMORY, False, "no control group can be made here for memory")
     else:
-        memory = Finding(Protection.MEMORY, usage.oom_kills > 0, f"{usage.oom_kills} killed at the limit")
-    if usage is None or "cpu" not in controllers:
-        processors = Finding(Protection.PROCESSORS, False, nowhere.format("processor time"))
-    else:
-        held_back = usage.throttled_seconds or 0.0
-        processors = Finding(Protection.PROCESSORS, held_back > 0, f"held back for {held_back * 1000:.0f} ms")
-    return memory, processors
+        bounded = Finding(Protection.MEMORY, memory.oom_kills > 0, f"{memory.oom_kills} killed at the limit")
+    if time is None:
+        return bounded, Finding(Protection.PROCESSORS, False, "no control group can be made here for processor time")
+    held_back = time.throttled_seconds or 0.0
+    return bounded, Finding(Protection.PROCESSORS, held_back > 0, f"held back for {held_back * 1000:.0f} ms")
 
 
 def _list(items: list[str], nothing: str) -> str:

@@ -92,6 +92,9 @@ def test_a_sitting_is_counted_above_its_bots(spot: Path, arbiter_socket: Path, g
         assert cage.sitting_usage("s2") is None
         bots = [await cage.start(launch) for _ in range(2)]
         await until(lambda: all(b"up" in bot.log for bot in bots))
+        # As much as two processes: one group by itself would have to share out the weight of one.
+        weights = [path / name for path in folders(groups, "-s2") for name in ("cpu.shares", "cpu.weight")]
+        assert [int(path.read_text()) for path in weights if path.exists()] in ([2048], [200])
         whole, single = cage.sitting_usage("s2"), bots[0].usage
         assert whole is not None
         assert single is not None

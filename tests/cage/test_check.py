@@ -84,14 +84,10 @@ def test_each_thing_that_a_bot_could_do_is_missed(key: str, value: object, prote
 
 
 def test_groups_hold_only_where_they_were_seen_to() -> None:
-    every = frozenset({"memory", "pids", "cpu"})
-    assert all(finding.holds for finding in judge_usage(Usage(throttled_seconds=0.1, oom_kills=1), every))
-    for usage, controllers in (
-        (Usage(throttled_seconds=0.0), every),
-        (None, every),
-        (Usage(0, 1, oom_kills=1), frozenset()),
-    ):
-        assert not any(finding.holds for finding in judge_usage(usage, controllers))
+    seen = Usage(throttled_seconds=0.1, oom_kills=1)
+    assert all(finding.holds for finding in judge_usage(seen, seen))
+    for usage in (Usage(throttled_seconds=0.0), Usage(), None):
+        assert not any(finding.holds for finding in judge_usage(usage, usage))
 
 
 def test_level_basic_requires_what_needs_no_groups() -> None:

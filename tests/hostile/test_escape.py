@@ -18,7 +18,7 @@ from arbiter.links import FaultCode
 from tests.hostile.support import NotHere, Service, fingerprint, service, told
 
 MEBIBYTE = 1 << 20
-BOMB = 512 * MEBIBYTE
+BOMB = 384 * MEBIBYTE
 SERVICES = [(user, bubblewrap) for user in ("root", "ordinary") for bubblewrap in ("debian", "wheel")]
 NO_SUCH = {"ENOENT"}
 NOT_ALLOWED = {"EPERM", "EACCES"}

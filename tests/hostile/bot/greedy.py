@@ -78,10 +78,10 @@ def thread_bomb(facts: Facts) -> dict[str, Any]:
 
 
 def memory_bomb(facts: Facts) -> dict[str, Any]:
-    """Twice the memory that is allowed, in one process."""
+    """Three times the memory that is allowed, in one process."""
     need_limit("AS", 4 * facts["memory"])
     kept: list[bytes] = []
-    while len(kept) * 16 * MEBIBYTE < 2 * facts["memory"]:
+    while len(kept) * 16 * MEBIBYTE < 3 * facts["memory"]:
         kept.append(b"\1" * (16 * MEBIBYTE))
     return {"taken": len(kept) * 16 * MEBIBYTE}
 

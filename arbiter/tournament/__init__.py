@@ -2,7 +2,9 @@
 
 :mod:`~arbiter.tournament.spec` is the tournament file, :mod:`~arbiter.tournament.planning` turns it into matches,
 :mod:`~arbiter.tournament.desk` is what workers deal with, :mod:`~arbiter.tournament.coordinator` keeps work flowing,
-and :mod:`~arbiter.tournament.report` reads the results.
+and :mod:`~arbiter.tournament.report` reads the results. A gate is a tournament with a question:
+:mod:`~arbiter.tournament.gate_request` is what is asked, :mod:`~arbiter.tournament.gate_planning` its plan,
+and :mod:`~arbiter.tournament.gate` its verdict.
 """
 
 from arbiter.tournament.coordinator import Coordinator, Sender

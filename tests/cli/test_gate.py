@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -9,13 +10,16 @@ from xml.etree import ElementTree
 import pytest
 
 from arbiter.cli.gate_text import headline, junit, markdown, plain_text
-from arbiter.store import Fault, SittingKey
+from arbiter.store import Fault, SittingKey, Store, TournamentState
 from arbiter.tournament.gate import GateReport, Reason, Verdict
+from arbiter.tournament.gate_request import gate_spec
 from arbiter.tournament.gate_terms import Form, GateTerms, Mode, Unit
 from arbiter.tournament.replays import BotReport
 from arbiter.verdict import Hypotheses, Scale, estimate
 from tests.cli.conftest import Call
 from tests.e2e.support import BOTS, Place
+from tests.tournament.gates import GATE, create, make_bots, record, request_of, worse
+from tests.tournament.support import START
 
 TERMS = GateTerms(Mode.SUPERIORITY, Form.SPRT, Unit.BOARD, Hypotheses(0.0, 0.5), 1)
 PASSED = GateReport(
@@ -215,3 +219,37 @@ def test_opponents_may_be_listed_from_where_the_list_is(tmp_path: Path) -> None:
     found = opponent_folders([str(listed), "lowest"])
     assert [folder.name for folder in found] == ["mine", "careful", "lowest"]
     assert found[0] == tmp_path / "mine"
+
+
+def test_a_gate_that_is_over_is_shown_again_with_its_status(call: Call, tmp_path: Path) -> None:
+    spec = gate_spec(request_of(make_bots(tmp_path, "new", "old", "x", "y", "z"), boards=12))
+    with Store.open(tmp_path / "arbiter.db") as store:
+        judge = create(store, spec, 3)
+        record(store, store.planned(GATE), worse)
+        expected = judge.report()
+        store.set_state(GATE, TournamentState.COMPLETED, now=START)
+    outcome = call("gate", "--resume", GATE[:6], "--data-dir", tmp_path)
+    assert (outcome.status, outcome.errors) == (1, "")
+    assert outcome.output == plain_text(expected) + "\n"
+    shown = call("gate", "--resume", GATE, "--data-dir", tmp_path, "--json")
+    assert (shown.status, json.loads(shown.output)) == (1, expected.to_dict())
+    assert call("tournament", "standings", GATE, "--data-dir", tmp_path).status == 0
+
+
+@pytest.mark.parametrize(
+    ("state", "command", "message"),
+    [
+        (TournamentState.PAUSED, ("tournament", "resume"), f"{GATE} is a gate; go on with: "),
+        (TournamentState.CANCELLED, ("gate", "--resume"), f"gate {GATE} is cancelled; start another one"),
+    ],
+)
+def test_a_gate_is_gone_on_with_by_its_own_command(
+    call: Call, tmp_path: Path, state: TournamentState, command: tuple[str, ...], message: str
+) -> None:
+    spec = gate_spec(request_of(make_bots(tmp_path, "new", "old", "x", "y", "z")))
+    with Store.open(tmp_path / "arbiter.db") as store:
+        create(store, spec, 1)
+        store.set_state(GATE, state, now=START)
+    outcome = call(*command, GATE, "--data-dir", tmp_path)
+    assert (outcome.status, outcome.output) == (2, "")
+    assert message in outcome.errors

@@ -16,7 +16,7 @@ from tests.e2e.support import BOTS, SEED, Place, playing_worker, resume_argument
 SIZE = ("--seatings", "1", "--block-boards", "48", "--max-boards", "144", "--delta1", "1")
 """One drawn seating per board takes two sittings a block, so that few processes are started."""
 
-FEW = ("--block-boards", "2", "--max-boards", "2")
+FEW = ("--seatings", "1", "--block-boards", "2", "--max-boards", "2")
 FIELD = ("--opponents", "careful", "--deal-seed", SEED)
 
 
@@ -87,31 +87,23 @@ def test_the_bug_mended_passes_in_a_pipeline(
 
 
 def test_a_bot_is_not_declared_better_than_itself(place: Place, sound: Path) -> None:
-    outcome = place.run("gate", sound, "--against", "careful", *FIELD, *FEW, "--seatings", "2", "--json")
+    outcome = place.run("gate", sound, "--against", "careful", *FIELD, *FEW, "--json")
     assert outcome.returncode == 3, outcome.stderr
     found = parsed(outcome.stdout)
     assert (found["verdict"], found["reason"], found["improvement"]) == ("none", "no difference", 0)
-    assert (found["boards"], found["hands"]) == (2, 8)
+    assert (found["boards"], found["hands"]) == (2, 4)
 
 
-@pytest.mark.parametrize(
-    ("bot", "code", "log"),
-    [("cheat", "ILLEGAL_PLAY", "cheating"), ("crashing", "CRASH", "no \ufffd[31mweights\ufffd[0m to load")],
-)
-def test_faults_of_the_candidate_fail_the_gate_with_its_log(
-    place: Place, tmp_path: Path, bot: str, code: str, log: str
-) -> None:
+def test_a_candidate_that_crashes_fails_the_gate_with_its_log(place: Place, tmp_path: Path) -> None:
     junit = tmp_path / "junit.xml"
-    outcome = place.run("gate", BOTS / bot, "--against", "careful", *FIELD, *FEW, "--seatings", "1", "--junit", junit)
+    outcome = place.run("gate", BOTS / "crashing", "--against", "careful", *FIELD, *FEW, "--junit", junit)
     assert outcome.returncode == 1, outcome.stderr
-    assert outcome.stdout.startswith(f"failed: {bot} committed ")
-    assert f"  {code} in sitting gate-" in outcome.stdout
-    assert "  its log:\n" in outcome.stdout
-    assert log.replace("\ufffd", " ") in outcome.stdout
-    assert all(letter == "\n" or letter.isprintable() for letter in outcome.stdout)
+    assert outcome.stdout.startswith("failed: crashing committed 1 fault\n")
+    assert "  CRASH in sitting gate-" in outcome.stdout
+    assert "  its log:\n    no  [31mweights [0m to load\n" in outcome.stdout
     suites = ElementTree.parse(junit).getroot()
     assert (suites.get("failures"), suites.get("skipped")) == ("1", "1")
-    assert log.replace("\ufffd", " ") in (suites.findtext(".//testcase/system-err") or "")
+    assert suites.findtext(".//testcase/system-err") == "no  [31mweights [0m to load"
 
 
 def test_a_gate_that_is_stopped_has_no_verdict_and_goes_on_to_the_same(
@@ -129,9 +121,6 @@ def test_a_gate_that_is_stopped_has_no_verdict_and_goes_on_to_the_same(
     until(lambda: not place.processes(), "workers, Redis, cages and bots end with the run")
 
     gate = resume_arguments(errors, "gate --resume")[2]
-    refused = place.run("tournament", "resume", gate)
-    assert refused.returncode == 2
-    assert f"{gate} is a gate; go on with: " in refused.stderr
     short = place.run("gate", "--resume", gate, "--time-limit", "1", "--json")
     assert short.returncode == 3
     assert parsed(short.stdout)["reason"] == "time limit"
@@ -139,8 +128,6 @@ def test_a_gate_that_is_stopped_has_no_verdict_and_goes_on_to_the_same(
     resumed = place.run("gate", "--resume", gate, "--json")
     assert resumed.returncode == 1, resumed.stderr
     assert parsed(resumed.stdout) == undisturbed
-    again = place.run("gate", "--resume", gate, "--json")
-    assert (again.returncode, again.stdout) == (1, resumed.stdout)
 
 
 def test_what_is_no_bots_fault_is_no_verdict_either(place: Place, sound: Path) -> None:

@@ -21,6 +21,9 @@ from arbiter.tournament.gate import GateJudge, GateReport
 LINE_EVERY: Final = 10.0
 """Seconds between two lines where there is no terminal."""
 
+LOOK_EVERY: Final = 0.1
+"""Seconds between two looks for something to write."""
+
 
 class GateView(ProgressView):
     """Shows a gate while it runs: drawn on a terminal, a line now and then where there is none."""
@@ -49,7 +52,7 @@ class GateView(ProgressView):
                 line = f"{latest.boards:,} boards: {improvement_text(latest)}; {evidence_text(latest)}"
                 self._console.print(line, markup=False, highlight=False, soft_wrap=True)
                 await asyncio.sleep(LINE_EVERY)
-            await asyncio.sleep(REFRESH)
+            await asyncio.sleep(LOOK_EVERY)
 
     def _picture(self, head: Text, latest: GateReport | None) -> RenderableType:
         parts: list[RenderableType] = [head]

@@ -61,6 +61,8 @@ class Upload:
         self._declared = declared
         self._file = file
         self._at = at
+        self.complete = False
+        """All of it has arrived and is what was declared."""
 
     def write(self, chunk: bytes) -> None:
         """Take the next bytes; raises `UploadRefused` when they are more than was declared."""
@@ -85,6 +87,7 @@ class Upload:
             self._file.truncate(0)
             raise UploadRefused(f"the package has SHA-256 {digest}, but {declared.sha256} was declared; send it anew")
         self._file.seek(0)
+        self.complete = True
         return self._file
 
 
@@ -107,7 +110,8 @@ class Uploads:
 
     @contextmanager
     def open(self, declared: Declared, offset: int) -> Iterator[Upload]:
-        """Receive an upload from `offset` on. It is removed once the block is left without an exception.
+        """Receive an upload from `offset` on. It is removed once the block is left without an
+        exception, or its whole content was refused.
 
         Raises:
             UploadRefused: what is declared is out of its range.
@@ -131,7 +135,13 @@ class Uploads:
             stands = file.seek(0, os.SEEK_END)
             if stands != offset:
                 raise WrongOffset(f"{stands} bytes have arrived; go on there, not at {offset}")
-            yield Upload(declared, file, offset)
+            upload = Upload(declared, file, offset)
+            try:
+                yield upload
+            except UsageError:
+                if upload.complete:  # and refused all the same: the same bytes would be again
+                    path.unlink(missing_ok=True)
+                raise
             path.unlink(missing_ok=True)
 
     def _path(self, owner: str, request_id: str) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from types import TracebackType
 from typing import Final
 
@@ -11,7 +10,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from arbiter.api.worker.v1 import worker_pb2, worker_pb2_grpc
-from arbiter.errors import InfrastructureError, UsageError
+from arbiter.service.listening import add_port
 from arbiter.service.worker_service import TokenInterceptor, WorkerServicer
 from arbiter.tournament import Desk
 
@@ -47,14 +46,7 @@ class WorkerServer:
         """Where it listens, once entered."""
 
     async def __aenter__(self) -> WorkerServer:
-        if not self._listen.startswith("unix:"):
-            _check_free(self._listen)
-        try:
-            port = self._server.add_insecure_port(self._listen)
-        except RuntimeError as error:
-            raise _cannot_listen(self._listen, "it is taken or not this machine's") from error
-        if not self._listen.startswith("unix:"):
-            self.address = f"{self._listen.rpartition(':')[0]}:{port}"
+        self.address = add_port(self._server, self._listen, None)
         await self._server.start()
         for service in ("", WORKER_SERVICE):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
@@ -65,29 +57,3 @@ class WorkerServer:
     ) -> None:
         await self._health.enter_graceful_shutdown()
         await self._server.stop(STOP_GRACE)
-
-
-def _check_free(listen: str) -> None:
-    """Find out what is wrong with an address before gRPC does, which writes lines of its own about it to stderr."""
-    host, _, port = listen.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"can't listen at {listen!r}: write HOST:PORT, such as 127.0.0.1:7070")
-    try:
-        places = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
-        raise _cannot_listen(listen, f"{host} is no known host ({error.strerror})") from error
-    causes = []
-    for family, kind, protocol, _, address in places:
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(address)
-            except OSError as error:
-                causes.append(str(error.strerror))
-            else:
-                return
-    raise _cannot_listen(listen, causes[-1])
-
-
-def _cannot_listen(listen: str, cause: str) -> InfrastructureError:
-    return InfrastructureError(f"can't listen at {listen}: {cause}; choose another address with --listen")

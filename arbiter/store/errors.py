@@ -7,7 +7,8 @@
     ├── UnknownSitting        no such sitting, or no such attempt at it, or it has no result yet
     ├── UnknownToken          no token has that id
     ├── UnknownVersion        no such bot or version, or none that is active
-    ├── SubmissionRefused     a submission that its sender may not make
+    ├── QuotaExceeded         a submission beyond what its sender may make
+    ├── NameTaken             a bot name or a request id that stands for something else already
     ├── InvalidPlan           a tournament whose parts do not fit together
     ├── InvalidResult         a reported result that contradicts itself or its match
     └── TransitionRefused     a change of a tournament's state that its life cycle does not have
@@ -40,8 +41,12 @@ class UnknownVersion(UsageError):
     """There is no such bot or version, or none of it is active."""
 
 
-class SubmissionRefused(UsageError):
-    """A submission takes another's name, repeats a request id with other content, or is above its sender's quota."""
+class QuotaExceeded(UsageError):
+    """A submission is beyond what its sender may make."""
+
+
+class NameTaken(UsageError):
+    """A bot's name is another contestant's, or a request id was used for other content."""
 
 
 class InvalidPlan(UsageError):

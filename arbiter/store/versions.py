@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from arbiter.store.database import Database
-from arbiter.store.errors import SubmissionRefused, TransitionRefused, UnknownVersion
+from arbiter.store.errors import NameTaken, QuotaExceeded, TransitionRefused, UnknownVersion
 from arbiter.store.records import check_aware
 from arbiter.store.tables import BotRow, VersionRow
 
@@ -110,8 +110,8 @@ class Versions:
         """Keep a submission as the next version of its bot; the same request again gives the version it made.
 
         Raises:
-            SubmissionRefused: the name is somebody else's, the request id was used for other content, or the quota
-                is used up.
+            NameTaken: the name is somebody else's, or the request id was used for other content.
+            QuotaExceeded: the sender's quota is used up.
         """
         check_aware(now)
         with self._database.write() as session:
@@ -122,7 +122,7 @@ class Versions:
             )
             if earlier is not None:
                 if (earlier.bot_name, earlier.digest) != (submission.bot, submission.digest):
-                    raise SubmissionRefused(
+                    raise NameTaken(
                         f"request id {submission.request_id!r} was used for {earlier.bot_name}@{earlier.number}, whose"
                         " content is another; choose a new one"
                     )
@@ -134,7 +134,7 @@ class Versions:
                 session.add(bot)
                 session.flush()
             if bot.owner != submission.owner:
-                raise SubmissionRefused(f"the name {submission.bot!r} is taken by another contestant; choose another")
+                raise NameTaken(f"the name {submission.bot!r} is taken by another contestant; choose another")
             latest = session.scalar(select(func.max(VersionRow.number)).where(VersionRow.bot_name == submission.bot))
             row = VersionRow(
                 bot_name=submission.bot,
@@ -187,10 +187,11 @@ class Versions:
                 raise UnknownVersion(_why_none(session, bot))
             return _version(newest)
 
-    def bots(self) -> list[tuple[str, str]]:
-        """(name, owner) of every bot, by name."""
+    def bots(self, *, after: str = "", limit: int | None = None) -> list[tuple[str, str]]:
+        """(name, owner) of bots by name, those behind ``after``, at most ``limit``."""
+        wanted = select(BotRow).where(BotRow.name > after).order_by(BotRow.name).limit(limit)
         with self._database.read() as session:
-            return [(row.name, row.owner) for row in session.scalars(select(BotRow).order_by(BotRow.name))]
+            return [(row.name, row.owner) for row in session.scalars(wanted)]
 
     def versions(
         self, bot: str | None = None, *, after: tuple[str, int] = ("", 0), limit: int | None = None
@@ -228,12 +229,12 @@ def _check_quota(session: Session, submission: Submission, quota: Quota, now: da
         select(func.count()).select_from(VersionRow).where(mine, VersionRow.created_at > now - timedelta(days=1))
     )
     if (today or 0) >= quota.submissions_per_day:
-        raise SubmissionRefused(
+        raise QuotaExceeded(
             f"{submission.owner} has made {today} submissions within a day, which is all that is allowed; wait"
         )
     stored = session.scalar(select(func.coalesce(func.sum(VersionRow.size), 0)).where(mine))
     if (stored or 0) + submission.size > quota.stored_bytes:
-        raise SubmissionRefused(
+        raise QuotaExceeded(
             f"{submission.owner} has {stored} bytes stored; {submission.size} more are above the {quota.stored_bytes}"
             " that are allowed"
         )
@@ -241,7 +242,7 @@ def _check_quota(session: Session, submission: Submission, quota: Quota, now: da
         select(func.count()).select_from(BotRow).where(BotRow.owner == submission.owner, BotRow.name != submission.bot)
     )
     if (bots or 0) >= quota.bots:
-        raise SubmissionRefused(f"{submission.owner} has {bots} bots already, which is all that is allowed")
+        raise QuotaExceeded(f"{submission.owner} has {bots} bots already, which is all that is allowed")
 
 
 def _existing(session: Session, bot: str, number: int) -> VersionRow:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arbiter.errors import InfrastructureError, UsageError
 from arbiter.registry.uploads import (
     MAX_AGE,
     MAX_PENDING,
@@ -105,6 +106,21 @@ def test_content_that_was_not_declared_is_refused_and_forgotten(uploads: Uploads
     with pytest.raises(UploadRefused, match="1023 of 1024 bytes came; go on with the same request id"):
         send(uploads, declared(), DATA[:-1])
     assert uploads.received("ada", "one") == 1023
+
+
+def test_a_whole_upload_that_is_refused_does_not_stay(uploads: Uploads) -> None:
+    def refuse(error: Exception) -> None:
+        with uploads.open(declared(), uploads.received("ada", "one")) as upload:
+            upload.write(DATA[uploads.received("ada", "one") :])
+            upload.whole()
+            raise error
+
+    with pytest.raises(InfrastructureError):
+        refuse(InfrastructureError("the disk is full"))
+    assert uploads.received("ada", "one") == len(DATA), "it can be tried again"
+    with pytest.raises(UsageError, match="no bot"):
+        refuse(UsageError("no bot"))
+    assert files(uploads) == []
 
 
 @pytest.mark.parametrize("request_id", ["", "a" * 65, "../up", "a/b", ".", "..", "a\0", "ä"])

@@ -1,0 +1,120 @@
+"""What happens to a version between its submission and its first match: it is built, and plays against stand-ins."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from arbiter.cage import Runtimes, load_manifest
+from arbiter.errors import ArbiterError
+from arbiter.packages import Builder
+from arbiter.packages import Versions as Contents
+from arbiter.store import Store, Version, VersionState
+
+log = logging.getLogger(__name__)
+
+TICK: Final = 1.0
+"""Seconds between two looks for versions when nobody said that there is one."""
+
+LOG_CHARACTERS: Final = 65536
+"""Characters of a version's log that are kept, the first and the last half."""
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What came of a version's first sittings."""
+
+    ok: bool
+    detail: str
+    """One line: what failed, or what was played."""
+    log: str
+    """What the bot wrote."""
+
+
+Validate = Callable[[Path], Awaitable[Validation]]
+"""Tries out the bot in a folder."""
+
+
+class Life:
+    """Moves every new version on, one after the other.
+
+    Args:
+        store: where versions are recorded.
+        contents: where their content is kept.
+        builder: builds.
+        validate: tries a built version out.
+        runtimes: those that a version may name.
+    """
+
+    def __init__(
+        self, store: Store, contents: Contents, builder: Builder, validate: Validate, runtimes: Runtimes
+    ) -> None:
+        self._store: Final = store
+        self._contents: Final = contents
+        self._builder: Final = builder
+        self._validate: Final = validate
+        self._runtimes: Final = runtimes
+        self._woken: Final = asyncio.Event()
+
+    def wake(self) -> None:
+        """Say that there is a new version; from the event loop's own thread."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Go on until cancelled. What an earlier service left half done begins anew."""
+        for version in await asyncio.to_thread(self._store.versions.unfinished):
+            if version.state is not VersionState.RECEIVED:
+                await self._move(version, VersionState.RECEIVED)
+        while True:
+            self._woken.clear()
+            for version in await asyncio.to_thread(self._store.versions.unfinished):
+                await self.advance(version)
+            try:
+                async with asyncio.timeout(TICK):
+                    await self._woken.wait()
+            except TimeoutError:
+                pass
+
+    async def advance(self, version: Version) -> Version:
+        """Build and validate one received version; returns it active or failed."""
+        version = await self._move(version, VersionState.BUILDING)
+        written = ""
+        try:
+            source = version.submission.digest
+            manifest = load_manifest(await asyncio.to_thread(self._contents.open, source), self._runtimes, built=False)
+            built = await self._builder.build(source, self._runtimes.named(manifest.runtime))
+            written = built.log.decode(errors="replace")
+            if built.digest is None:
+                return await self._fail(version, f"the build failed: {built.detail}", written)
+            version = await self._move(version, VersionState.VALIDATING, built=built.digest, log=_cut(written))
+            tried = await self._validate(await asyncio.to_thread(self._contents.open, built.digest))
+        except ArbiterError as error:
+            return await self._fail(version, str(error), written)
+        written += tried.log
+        if not tried.ok:
+            return await self._fail(version, tried.detail, written)
+        return await self._move(version, VersionState.ACTIVE, log=_cut(written))
+
+    async def _fail(self, version: Version, why: str, written: str) -> Version:
+        log.warning("version %s failed: %s", version.name, why)
+        return await self._move(version, VersionState.FAILED, log=_cut(written), failure=why)
+
+    async def _move(
+        self, version: Version, state: VersionState, *, built: str = "", log: str = "", failure: str = ""
+    ) -> Version:
+        return await asyncio.to_thread(
+            lambda: self._store.versions.move(
+                version.submission.bot, version.number, state, built=built, log=log, failure=failure
+            )
+        )
+
+
+def _cut(text: str) -> str:
+    if len(text) <= LOG_CHARACTERS:
+        return text
+    half = LOG_CHARACTERS // 2
+    return f"{text[:half]}\n... {len(text) - 2 * half} characters cut ...\n{text[-half:]}"

@@ -1,0 +1,104 @@
+"""Submitted bots: from a whole upload to a version that is kept, and who may see and do what with it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from arbiter.errors import UsageError
+from arbiter.identity import Forbidden
+from arbiter.packages import PackageLimits, unpacked
+from arbiter.packages import Versions as Contents
+from arbiter.registry.uploads import Declared, Uploads
+from arbiter.store import AuditEntry, Quota, Scope, Store, Submission, Token, Version, VersionState
+
+MAX_MESSAGE: Final = 1000
+MAX_COMMIT: Final = 64
+
+
+class Registry:
+    """All that can be asked of submitted bots. Methods may be called from several threads.
+
+    Args:
+        store: where versions are recorded.
+        contents: where their content is kept.
+        folder: the registry's own, for what is on its way in.
+        quota: what one contestant may submit.
+        limits: what a package may hold.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        contents: Contents,
+        folder: Path,
+        quota: Quota | None = None,
+        limits: PackageLimits | None = None,
+    ) -> None:
+        self._store: Final = store
+        self._contents: Final = contents
+        self._staging: Final = folder / "staging"
+        self._quota: Final = quota or Quota()
+        self._limits: Final = limits or PackageLimits()
+        self.uploads: Final = Uploads(folder / "uploads", self._limits.archive_bytes)
+        """Packages on their way in."""
+
+    def submit(
+        self, token: Token, declared: Declared, package: BinaryIO, message: str, commit: str, now: datetime
+    ) -> Version:
+        """Check a package, keep its content and record it as a version.
+
+        Raises:
+            PackageError, ManifestError: the package is refused.
+            NameTaken, QuotaExceeded: the sender may not submit it.
+            UsageError: message or commit are too long.
+        """
+        for name, text, most in (("message", message, MAX_MESSAGE), ("commit", commit, MAX_COMMIT)):
+            if len(text) > most or not text.isprintable():
+                raise UsageError(f"{name}: write one line of {most} characters at the most")
+        with unpacked(package, self._staging, self._limits) as found:
+            snapshot = self._contents.put(found.folder)
+            version = self._store.versions.receive(
+                Submission(
+                    owner=token.owner,
+                    bot=found.manifest.name,
+                    request_id=declared.request_id,
+                    digest=snapshot.digest,
+                    size=found.contents.size,
+                    message=message,
+                    commit=commit,
+                    manifest={**asdict(found.manifest), "run": list(found.manifest.run)},
+                ),
+                self._quota,
+                now,
+            )
+        self._note(token, "bot.submit", version, now, snapshot.digest)
+        return version
+
+    def log(self, token: Token, bot: str, number: int) -> str:
+        """What building and validating a version wrote; raises `Forbidden` for all but its owner and the host."""
+        version = self._store.versions.get(bot, number)
+        _check_owner(token, version)
+        return version.log
+
+    def retire(self, token: Token, bot: str, number: int, now: datetime) -> Version:
+        """Take a version back.
+
+        Raises:
+            Forbidden: the caller is neither its owner nor the host.
+            TransitionRefused: it is being built or validated, or retired already.
+        """
+        _check_owner(token, self._store.versions.get(bot, number))
+        version = self._store.versions.move(bot, number, VersionState.RETIRED)
+        self._note(token, "bot.retire", version, now)
+        return version
+
+    def _note(self, token: Token, action: str, version: Version, now: datetime, detail: str = "") -> None:
+        self._store.accounts.note(AuditEntry(now, token.id, token.owner, action, version.name, detail))
+
+
+def _check_owner(token: Token, version: Version) -> None:
+    if token.scope is not Scope.HOST and token.owner != version.submission.owner:
+        raise Forbidden(f"{version.name} is another contestant's; only its owner and the host may do that")

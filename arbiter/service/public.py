@@ -1,0 +1,74 @@
+"""The server that contestants and spectators dial, with health and reflection."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Final
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from arbiter.api.registry.v1 import registry_pb2, registry_pb2_grpc
+from arbiter.service.listening import add_port
+from arbiter.service.registry_service import RegistryServicer
+
+REGISTRY_SERVICE: Final = registry_pb2.DESCRIPTOR.services_by_name["RegistryService"].full_name
+
+MAX_MESSAGE_BYTES: Final = 1024 * 1024
+"""Largest message that is taken; packages come in chunks."""
+
+MAX_CALLS: Final = 256
+"""Calls that are answered at once; further ones are refused with RESOURCE_EXHAUSTED."""
+
+STOP_GRACE: Final = 2.0
+"""Seconds that calls under way have to finish when the server stops."""
+
+_OPTIONS: Final = [
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.so_reuseport", 0),
+    ("grpc.max_concurrent_streams", 64),
+    # A caller that vanished is noticed, and one that pings all the time is sent away.
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+]
+
+
+class PublicServer:
+    """Serves at ``listen`` (``unix:PATH`` or ``HOST:PORT``, port 0 for any free one) while it is entered.
+
+    Args:
+        registry: answers contestants.
+        listen: the address.
+        credentials: for TLS; None for plain text, which the caller has to have thought about.
+
+    Raises:
+        UsageError: on entry, when it is no address.
+        InfrastructureError: on entry, when the address can't be had.
+    """
+
+    def __init__(self, registry: RegistryServicer, listen: str, credentials: grpc.ServerCredentials | None) -> None:
+        self._listen: Final = listen
+        self._credentials: Final = credentials
+        self._server: Final = grpc.aio.server(options=_OPTIONS, maximum_concurrent_rpcs=MAX_CALLS)
+        registry_pb2_grpc.add_RegistryServiceServicer_to_server(registry, self._server)
+        self._health: Final = health.aio.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        names = (REGISTRY_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._server)
+        self.address = listen
+        """Where it listens, once entered."""
+
+    async def __aenter__(self) -> PublicServer:
+        self.address = add_port(self._server, self._listen, self._credentials)
+        await self._server.start()
+        for service in ("", REGISTRY_SERVICE):
+            await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(STOP_GRACE)

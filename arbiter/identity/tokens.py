@@ -73,7 +73,7 @@ def authenticate(accounts: Accounts, text: str, now: datetime) -> Token:
     # Compared even when there is nothing to compare with, so that the time taken tells nothing.
     known = hmac.compare_digest(_digest(found[2] if found else ""), token.digest if token else _digest("nobody"))
     if token is None or not known or token.revoked_at is not None or token.expires_at <= now:
-        raise Unauthenticated("no valid token: set ARBITER_TOKEN to one that the host made, not expired or revoked")
+        raise Unauthenticated("no valid token: set ARBITER_API_TOKEN to one that the host made, not expired or revoked")
     return token
 
 

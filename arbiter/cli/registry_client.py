@@ -8,13 +8,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, NoReturn
+from typing import BinaryIO, Final, NoReturn, TypeVar
 
 import grpc
 
 from arbiter.api.registry.v1 import registry_pb2 as pb
 from arbiter.api.registry.v1 import registry_pb2_grpc
 from arbiter.errors import ArbiterError, InfrastructureError, UsageError
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
 
 CHUNK: Final = 128 * 1024
 PATIENCE: Final = 30.0
@@ -54,7 +57,9 @@ class RegistryClient:
             try:
                 roots = None if server.ca is None else server.ca.read_bytes()
             except OSError as error:
-                raise UsageError(f"{server.ca}: can't be read: {error.strerror}; name the service's certificate") from error
+                raise UsageError(
+                    f"{server.ca}: can't be read: {error.strerror}; name the service's certificate"
+                ) from error
             self._channel = grpc.secure_channel(server.address, grpc.ssl_channel_credentials(roots), options)
         self._stub: Final = registry_pb2_grpc.RegistryServiceStub(self._channel)
 
@@ -138,7 +143,7 @@ class RegistryClient:
         """Take a version back."""
         return self._call(self._stub.RetireVersion, pb.RetireVersionRequest(bot=bot, number=number)).version
 
-    def _call(self, method, request):  # type: ignore[no-untyped-def]  # one of the stub's, each with types of its own
+    def _call(self, method: grpc.UnaryUnaryMultiCallable[Request, Response], request: Request) -> Response:
         try:
             return method(request, metadata=self._metadata, timeout=PATIENCE)
         except grpc.RpcError as error:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from arbiter.cage import Runtimes, load_manifest
-from arbiter.errors import ArbiterError
+from arbiter.errors import ArbiterError, InfrastructureError
 from arbiter.packages import Builder
 from arbiter.packages import Versions as Contents
 from arbiter.store import Store, Version, VersionState
@@ -19,6 +20,9 @@ log = logging.getLogger(__name__)
 
 TICK: Final = 1.0
 """Seconds between two looks for versions when nobody said that there is one."""
+
+MAX_TRIES: Final = 3
+"""How often a version is built and tried out on a machine that fails at it."""
 
 LOG_CHARACTERS: Final = 65536
 """Characters of a version's log that are kept, the first and the last half."""
@@ -59,6 +63,7 @@ class Life:
         self._validate: Final = validate
         self._runtimes: Final = runtimes
         self._woken: Final = asyncio.Event()
+        self._put_offs: Final = Counter[str]()
 
     def wake(self) -> None:
         """Say that there is a new version; from the event loop's own thread."""
@@ -80,7 +85,8 @@ class Life:
                 pass
 
     async def advance(self, version: Version) -> Version:
-        """Build and validate one received version; returns it active or failed."""
+        """Build and validate one received version; returns it active or failed, or received when the machine
+        was at fault."""
         version = await self._move(version, VersionState.BUILDING)
         written = ""
         try:
@@ -92,12 +98,23 @@ class Life:
                 return await self._fail(version, f"the build failed: {built.detail}", written)
             version = await self._move(version, VersionState.VALIDATING, built=built.digest, log=_cut(written))
             tried = await self._validate(await asyncio.to_thread(self._contents.open, built.digest))
+        except InfrastructureError as error:
+            return await self._put_off(version, str(error), written)
         except ArbiterError as error:
             return await self._fail(version, str(error), written)
         written += tried.log
         if not tried.ok:
             return await self._fail(version, tried.detail, written)
         return await self._move(version, VersionState.ACTIVE, log=_cut(written))
+
+    async def _put_off(self, version: Version, why: str, written: str) -> Version:
+        """The machine failed, not the bot: another time, but not for ever."""
+        self._put_offs[version.name] += 1
+        if self._put_offs[version.name] >= MAX_TRIES:
+            return await self._fail(version, f"it could not be tried out: {why}", written)
+        log.warning("version %s is put off: %s", version.name, why)
+        await asyncio.sleep(TICK)
+        return await self._move(version, VersionState.RECEIVED)
 
     async def _fail(self, version: Version, why: str, written: str) -> Version:
         log.warning("version %s failed: %s", version.name, why)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import grpc
 from google.protobuf import any_pb2
-from google.rpc import error_details_pb2, status_pb2
+from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]  # has no stubs
 
 from arbiter.errors import ArbiterError, InfrastructureError
 from arbiter.identity import Forbidden, Unauthenticated, authenticate, require

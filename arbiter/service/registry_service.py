@@ -52,7 +52,7 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
             received = await asyncio.to_thread(self._registry.uploads.received, token.owner, request.request_id)
         return pb.GetUploadResponse(received=received)
 
-    async def SubmitVersion(  # type: ignore[override]  # the stubs leave the asynchronous iterator out
+    async def SubmitVersion(
         self, request_iterator: AsyncIterator[pb.SubmitVersionRequest], context: Context
     ) -> pb.SubmitVersionResponse:
         """See the contract."""

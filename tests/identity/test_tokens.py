@@ -66,7 +66,10 @@ def test_one_token_s_id_with_another_s_secret_is_none(accounts: Accounts) -> Non
 
 @given(st.text() | st.from_regex(r"arb_[0-9a-f]{12}_[A-Za-z0-9_-]{43}", fullmatch=True))
 def test_nothing_else_is_a_token_and_all_refusals_are_one(text: str) -> None:
-    with Store.open(_DATABASE) as store, pytest.raises(Unauthenticated, match=r"^no valid token: set ARBITER_API_TOKEN"):
+    with (
+        Store.open(_DATABASE) as store,
+        pytest.raises(Unauthenticated, match=r"^no valid token: set ARBITER_API_TOKEN"),
+    ):
         authenticate(store.accounts, text, NOW)
 
 

@@ -1,0 +1,491 @@
+"""Submitting bots over gRPC: a real server, database and packages; who may do what, and how the rest is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import threading
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]  # has no stubs
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2
+
+import arbiter
+from arbiter.api.registry.v1 import registry_pb2 as pb
+from arbiter.api.registry.v1 import registry_pb2_grpc
+from arbiter.cage import Runtimes
+from arbiter.cli.registry_client import CHUNK, RegistryClient, Server
+from arbiter.errors import InfrastructureError, UsageError
+from arbiter.identity import issue_token
+from arbiter.packages import Builder, FileVersions, pack
+from arbiter.registry import life as life_module
+from arbiter.registry.life import Life, Validation
+from arbiter.registry.registry import Registry
+from arbiter.service import tls
+from arbiter.service.public import REGISTRY_SERVICE, PublicServer
+from arbiter.service.registry_service import RegistryServicer
+from arbiter.store import Quota, Scope, Store, VersionState
+
+SAMPLES = Path(arbiter.__file__).parent.parent / "sample_bots"
+
+
+def package(name: str = "lowest", extra: bytes = b"") -> io.BytesIO:
+    """A sample bot, packed; what is extra makes its content another."""
+    import shutil
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch, name)
+        shutil.copytree(SAMPLES / name, folder, ignore=shutil.ignore_patterns("__pycache__"))
+        if extra:
+            (folder / "extra.bin").write_bytes(extra)
+        sink = io.BytesIO()
+        pack(folder, sink)
+    return sink
+
+
+@dataclass
+class Service:
+    """A service on an event loop in a thread of its own."""
+
+    store: Store
+    folder: Path
+    address: str = ""
+    ca: Path | None = None
+    life: Life | None = None
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
+
+    def token(self, owner: str = "ada", scope: Scope = Scope.CONTESTANT, **rest: timedelta) -> str:
+        return issue_token(self.store.accounts, owner, scope, datetime.now(UTC), **rest)[1]
+
+    def client(self, token: str | None = None) -> RegistryClient:
+        return RegistryClient(Server(self.address, self.token() if token is None else token, self.ca))
+
+    def do(self, job: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(job, self.loop).result(60)
+
+
+async def accept(folder: Path) -> Validation:
+    """Stands where sittings against stand-ins are played, which other tests do."""
+    return Validation("bad" not in folder.read_text() if folder.is_file() else True, "played", "said hello\n")
+
+
+@contextmanager
+def serving(
+    folder: Path, *, quota: Quota | None = None, secure: bool = False, validate: Any = accept
+) -> Iterator[Service]:
+    with ExitStack() as stack:
+        store = stack.enter_context(Store.open(folder / "arbiter.db"))
+        service = Service(store, folder)
+        thread = threading.Thread(target=service.loop.run_forever)
+        thread.start()
+
+        def end() -> None:
+            service.loop.call_soon_threadsafe(service.loop.stop)
+            thread.join()
+            service.loop.close()
+
+        stack.callback(end)
+        credentials = None
+        if secure:
+            service.ca, key = tls.self_signed(folder / "tls", ["127.0.0.1", "localhost"])
+            credentials = tls.load_credentials(service.ca, key)
+
+        async def start() -> tuple[PublicServer, Life]:
+            contents = FileVersions(folder / "bots")
+            runtimes = Runtimes.from_environment()
+            life = Life(store, contents, Builder(contents, folder / "staging"), validate, runtimes)
+            registry = Registry(store, contents, folder / "registry", quota)
+            servicer = RegistryServicer(store.accounts, store.versions, registry, life.wake)
+            server = PublicServer(servicer, "127.0.0.1:0" if secure else f"unix:{folder}/api.sock", credentials)
+            await server.__aenter__()
+            return server, life
+
+        server, service.life = service.do(start())
+        stack.callback(lambda: service.do(server.__aexit__(None, None, None)))
+        service.address = server.address
+        yield service
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    with serving(tmp_path) as found:
+        yield found
+
+
+def refusal(error: BaseException | None) -> tuple[grpc.StatusCode, str, str]:
+    """Code, reason and message of a refused call."""
+    while error is not None and not isinstance(error, grpc.RpcError):
+        error = error.__cause__
+    assert error is not None
+    metadata = {str(item[0]): item[1] for item in cast("Sequence[tuple[str, bytes]]", error.trailing_metadata() or ())}
+    status = status_pb2.Status.FromString(metadata["grpc-status-details-bin"])
+    info = error_details_pb2.ErrorInfo()
+    assert status.details[0].Unpack(info)
+    assert (status.code, status.message) == (error.code().value[0], error.details())
+    assert info.domain == "hearts-arbiter"
+    return error.code(), info.reason, status.message
+
+
+def submit(
+    client: RegistryClient, data: BinaryIO, request_id: str = "one", *, message: str = "", commit: str = ""
+) -> pb.Version:
+    return client.submit(data, request_id=request_id, message=message, commit=commit)
+
+
+class TestASubmission:
+    def test_it_becomes_a_version_and_lives(self, service: Service) -> None:
+        with service.client() as client:
+            version = submit(client, package(), message="first", commit="abc123")
+            assert (version.bot, version.number, version.owner) == ("lowest", 1, "ada")
+            assert (version.message, version.commit, version.failure) == ("first", "abc123", "")
+            assert version.state == pb.VERSION_STATE_RECEIVED
+            assert abs(version.create_time.ToDatetime(UTC) - datetime.now(UTC)) < timedelta(minutes=1)
+            assert FileVersions(service.folder / "bots").digests() == [version.digest]
+            assert service.life is not None
+            (received,) = service.store.versions.unfinished()
+            assert service.do(service.life.advance(received)).state is VersionState.ACTIVE
+            assert client.version("lowest").state == pb.VERSION_STATE_ACTIVE
+            assert client.log("lowest", 1) == "said hello\n"
+
+    def test_the_same_request_again_makes_no_second_version(self, service: Service) -> None:
+        with service.client() as client:
+            first = submit(client, package())
+            assert submit(client, package()) == first
+            assert submit(client, package(), "two").number == 2
+            assert [version.number for version in client.versions("lowest")] == [1, 2]
+
+    def test_a_request_id_stands_for_one_content(self, service: Service) -> None:
+        with service.client() as client:
+            submit(client, package())
+            with pytest.raises(UsageError, match="request id 'one' was used for lowest@1") as caught:
+                submit(client, package(extra=b"other"))
+        assert refusal(caught.value)[:2] == (grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN")
+
+    def test_a_broken_one_goes_on_where_it_broke(self, service: Service) -> None:
+        data = package(extra=bytes(hashlib.shake_128(b"noise").digest(5 * CHUNK)))
+        size, sha256 = data.seek(0, 2), hashlib.sha256(data.getvalue()).hexdigest()
+        token = service.token()
+        metadata = (("authorization", f"Bearer {token}"),)
+
+        def cut() -> Iterator[pb.SubmitVersionRequest]:
+            yield pb.SubmitVersionRequest(header=pb.UploadHeader(request_id="one", size=size, sha256=sha256))
+            yield pb.SubmitVersionRequest(chunk=data.getvalue()[: 2 * CHUNK])
+
+        with grpc.insecure_channel(service.address) as channel:
+            stub = registry_pb2_grpc.RegistryServiceStub(channel)
+            with pytest.raises(grpc.RpcError, match=r"262144 of \d+ bytes came; go on with the same request id"):
+                stub.SubmitVersion(cut(), metadata=metadata)
+        sent: list[int] = []
+        with service.client(token) as client:
+            version = client.submit(data, request_id="one", on_progress=lambda at, _: sent.append(at))
+        assert version.number == 1
+        assert sent[0] == 2 * CHUNK
+        assert sent[-1] == size
+
+    def test_what_is_no_bot_is_refused_and_nothing_stays(self, service: Service) -> None:
+        with service.client() as client, pytest.raises(UsageError) as caught:
+            submit(client, io.BytesIO(b"no archive at all"))
+        assert refusal(caught.value)[:2] == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID")
+        assert not service.store.versions.versions()
+        for place in ("registry/uploads", "registry/staging", "bots"):
+            assert not [path for path in (service.folder / place).rglob("*") if path.is_file()]
+
+
+class TestWhoMay:
+    @pytest.mark.parametrize("token", ["", "nonsense", "arb_000000000000_" + "A" * 43])
+    def test_nothing_without_a_token(self, service: Service, token: str) -> None:
+        with service.client(token) as client:
+            for call in (
+                lambda: submit(client, package()),
+                lambda: client.version("lowest"),
+                lambda: list(client.versions()),
+                lambda: list(client.watch("lowest", 1)),
+                lambda: client.log("lowest", 1),
+                lambda: client.retire("lowest", 1),
+            ):
+                with pytest.raises(UsageError, match="no valid token") as caught:
+                    call()
+                assert refusal(caught.value)[:2] == (grpc.StatusCode.UNAUTHENTICATED, "UNAUTHENTICATED")
+
+    @pytest.mark.parametrize("scope", [Scope.SPECTATOR, Scope.WORKER])
+    def test_others_may_not_submit(self, service: Service, scope: Scope) -> None:
+        with (
+            service.client(service.token(scope=scope)) as client,
+            pytest.raises(UsageError, match="this needs a token with scope contestant") as caught,
+        ):
+            submit(client, package())
+        assert refusal(caught.value)[:2] == (grpc.StatusCode.PERMISSION_DENIED, "FORBIDDEN")
+        assert not (service.folder / "registry" / "uploads").exists()
+
+    def test_a_revoked_token_is_good_for_nothing_at_once(self, service: Service) -> None:
+        token = service.token()
+        with service.client(token) as client:
+            assert list(client.versions()) == []
+            service.store.accounts.revoke_token(token.split("_")[1], datetime.now(UTC))
+            with pytest.raises(UsageError, match="no valid token"):
+                list(client.versions())
+
+    def test_a_name_is_its_first_submitter_s(self, service: Service) -> None:
+        with service.client() as ada, service.client(service.token("bob")) as bob:
+            submit(ada, package())
+            with pytest.raises(UsageError, match="the name 'lowest' is taken by another contestant") as caught:
+                submit(bob, package(), "another")
+        assert refusal(caught.value)[:2] == (grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN")
+
+    def test_logs_and_retiring_are_the_owner_s_and_the_host_s(self, service: Service) -> None:
+        assert service.life is not None
+        with (
+            service.client() as ada,
+            service.client(service.token("bob")) as bob,
+            service.client(service.token("hal", Scope.HOST)) as host,
+        ):
+            submit(ada, package())
+            service.do(service.life.advance(service.store.versions.unfinished()[0]))
+            for call in (lambda: bob.log("lowest", 1), lambda: bob.retire("lowest", 1)):
+                with pytest.raises(UsageError, match="lowest@1 is another contestant's") as caught:
+                    call()
+                assert refusal(caught.value)[0] is grpc.StatusCode.PERMISSION_DENIED
+            assert ada.log("lowest", 1) == host.log("lowest", 1) == "said hello\n"
+            assert bob.version("lowest", 1).state == pb.VERSION_STATE_ACTIVE
+            assert host.retire("lowest", 1).state == pb.VERSION_STATE_RETIRED
+            with pytest.raises(UsageError, match="lowest@1 is retired and can't become retired") as caught:
+                ada.retire("lowest", 1)
+            assert refusal(caught.value)[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "WRONG_STATE")
+        assert [(entry.owner, entry.action, entry.subject) for entry in service.store.accounts.audit(10)] == [
+            ("hal", "bot.retire", "lowest@1"),
+            ("ada", "bot.submit", "lowest@1"),
+        ]
+
+    def test_quotas_hold_for_each_owner(self, tmp_path: Path) -> None:
+        with (
+            serving(tmp_path, quota=Quota(submissions_per_day=2, stored_bytes=1 << 20, bots=1)) as service,
+            service.client() as ada,
+            service.client(service.token("bob")) as bob,
+        ):
+            with pytest.raises(UsageError, match="are above the 1048576 that are allowed"):
+                submit(ada, package(extra=bytes(1 << 20)), "big")
+            submit(ada, package(), "one")
+            with pytest.raises(UsageError, match="ada has 1 bots already") as caught:
+                submit(ada, package("uniform"), "other")
+            assert refusal(caught.value)[:2] == (grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED")
+            submit(ada, package(), "two")
+            with pytest.raises(UsageError, match="ada has made 2 submissions within a day"):
+                submit(ada, package(), "three")
+            assert submit(ada, package(), "two").number == 2, "what was taken before is given again"
+            assert submit(bob, package("uniform")).number == 1
+
+
+class TestAVersionsLife:
+    def test_one_that_does_not_play_stays_failed_with_its_log(self, tmp_path: Path) -> None:
+        """battlecode21#90, battlecode21#13."""
+
+        async def refuse(_: Path) -> Validation:
+            return Validation(False, "CRASH at board 1: exit status 1", "Traceback: no model\n")
+
+        with serving(tmp_path, validate=refuse) as service, service.client() as client:
+            version = submit(client, package())
+            assert service.life is not None
+            service.do(service.life.advance(service.store.versions.unfinished()[0]))
+            failed = client.version("lowest", 1)
+            assert (failed.state, failed.failure) == (pb.VERSION_STATE_FAILED, "CRASH at board 1: exit status 1")
+            assert client.log("lowest", 1) == "Traceback: no model\n"
+            with pytest.raises(UsageError, match="has no active version; its latest, lowest@1, is failed: CRASH at"):
+                client.version("lowest")
+            assert list(client.versions("lowest")) == [failed]
+            assert version.number == 1
+
+    def test_a_machine_that_fails_puts_it_off_and_not_for_ever(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """aiarena-web#445."""
+        tries = [InfrastructureError("starved"), Validation(True, "played", "")]
+
+        async def after_a_while(_: Path) -> Validation:
+            found = tries.pop(0)
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        monkeypatch.setattr(life_module, "TICK", 0.0)
+        with serving(tmp_path, validate=after_a_while) as service, service.client() as client:
+            submit(client, package())
+            assert service.life is not None
+            states = []
+            while service.store.versions.unfinished():
+                states.append(service.do(service.life.advance(service.store.versions.unfinished()[0])).state)
+            assert states == [VersionState.RECEIVED, VersionState.ACTIVE]
+            tries += [InfrastructureError("no bubblewrap")] * 3
+            submit(client, package(), "two")
+            while service.store.versions.unfinished():
+                service.do(service.life.advance(service.store.versions.unfinished()[0]))
+            assert client.version("lowest", 2).failure == "it could not be tried out: no bubblewrap"
+        assert tries == []
+
+    def test_it_is_followed_to_its_end(self, service: Service) -> None:
+        with service.client() as client:
+            submit(client, package())
+            assert service.life is not None
+            running = asyncio.run_coroutine_threadsafe(service.life.run(), service.loop)
+            try:
+                states = [version.state for version in client.watch("lowest", 1)]
+            finally:
+                running.cancel()
+        assert states[-1] == pb.VERSION_STATE_ACTIVE
+        assert states == sorted(set(states)), "each once, in order"
+
+    def test_what_a_killed_service_left_half_done_begins_anew(self, service: Service) -> None:
+        with service.client() as client:
+            submit(client, package())
+            service.store.versions.move("lowest", 1, VersionState.BUILDING)
+            assert service.life is not None
+            running = asyncio.run_coroutine_threadsafe(service.life.run(), service.loop)
+            try:
+                *_, last = client.watch("lowest", 1)
+            finally:
+                running.cancel()
+        assert last.state == pb.VERSION_STATE_ACTIVE
+
+
+class TestTheSurface:
+    def test_pages_follow_one_another(self, service: Service) -> None:
+        with service.client() as client:
+            for number in range(5):
+                submit(client, package(), f"r{number}")
+            submit(client, package("uniform"), "u")
+            metadata = (("authorization", f"Bearer {service.token()}"),)
+            seen: list[str] = []
+            with grpc.insecure_channel(service.address) as channel:
+                stub = registry_pb2_grpc.RegistryServiceStub(channel)
+                token = ""
+                while True:
+                    request = pb.ListVersionsRequest(page_size=2, page_token=token)
+                    page = stub.ListVersions(request, metadata=metadata)
+                    assert 1 <= len(page.versions) <= 2
+                    seen += [f"{version.bot}@{version.number}" for version in page.versions]
+                    token = page.next_page_token
+                    if not token:
+                        break
+                bots = stub.ListBots(pb.ListBotsRequest(page_size=1), metadata=metadata)
+                assert [bot.name for bot in bots.bots] == ["lowest"]
+                more = stub.ListBots(pb.ListBotsRequest(page_token=bots.next_page_token), metadata=metadata)
+                assert [(bot.name, bot.owner) for bot in more.bots] == [("uniform", "ada")]
+                assert not more.next_page_token
+                with pytest.raises(grpc.RpcError, match="is none of this service's"):
+                    stub.ListVersions(pb.ListVersionsRequest(page_token="?"), metadata=metadata)
+        assert seen == [f"lowest@{number}" for number in range(1, 6)] + ["uniform@1"]
+
+    @pytest.mark.parametrize(
+        ("messages", "said"),
+        [
+            ([], "the first message holds no header"),
+            ([pb.SubmitVersionRequest()], "the first message holds no header"),
+            ([pb.SubmitVersionRequest(chunk=b"x")], "the first message holds no header"),
+            (
+                [pb.SubmitVersionRequest(header=pb.UploadHeader(request_id="a b", size=1, sha256="0" * 64))],
+                "request_id",
+            ),
+            ([pb.SubmitVersionRequest(header=pb.UploadHeader(request_id="a", size=1 << 62, sha256="0" * 64))], "bytes"),
+            ([pb.SubmitVersionRequest(header=pb.UploadHeader(request_id="a", size=1, sha256="zz"))], "sha256"),
+            (
+                [pb.SubmitVersionRequest(header=pb.UploadHeader(request_id="a", size=1, sha256="0" * 64))] * 2,
+                "after the header come chunks",
+            ),
+            (
+                [
+                    pb.SubmitVersionRequest(header=pb.UploadHeader(request_id="a", size=1, sha256="0" * 64)),
+                    pb.SubmitVersionRequest(chunk=b""),
+                ],
+                "after the header come chunks",
+            ),
+            (
+                [
+                    pb.SubmitVersionRequest(header=pb.UploadHeader(request_id="a", size=1, sha256="0" * 64)),
+                    pb.SubmitVersionRequest(chunk=b"xx"),
+                ],
+                "more than the 1 bytes came",
+            ),
+            (
+                [pb.SubmitVersionRequest(header=pb.UploadHeader(request_id="a", size=1, sha256="0" * 64, offset=9))],
+                "0 bytes have arrived; go on there, not at 9",
+            ),
+        ],
+    )
+    def test_messages_in_any_other_order_are_refused(
+        self, service: Service, messages: list[pb.SubmitVersionRequest], said: str
+    ) -> None:
+        metadata = (("authorization", f"Bearer {service.token()}"),)
+        with grpc.insecure_channel(service.address) as channel:
+            stub = registry_pb2_grpc.RegistryServiceStub(channel)
+            with pytest.raises(grpc.RpcError) as caught:
+                stub.SubmitVersion(iter(messages), metadata=metadata)
+        assert said in refusal(caught.value)[2]
+
+    def test_health_and_reflection_answer_without_a_token(self, service: Service) -> None:
+        with grpc.insecure_channel(service.address) as channel:
+            check = channel.unary_unary(
+                "/grpc.health.v1.Health/Check",
+                request_serializer=health_pb2.HealthCheckRequest.SerializeToString,
+                response_deserializer=health_pb2.HealthCheckResponse.FromString,
+            )
+            answer = check(health_pb2.HealthCheckRequest(service=REGISTRY_SERVICE))
+            assert answer.status == health_pb2.HealthCheckResponse.SERVING
+            ask = channel.stream_stream(
+                "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
+                response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
+            )
+            (services,) = ask(iter([reflection_pb2.ServerReflectionRequest(list_services="")]))
+            names = {found.name for found in services.list_services_response.service}
+        assert REGISTRY_SERVICE in names
+
+
+class TestTls:
+    def test_a_caller_that_knows_the_certificate_gets_through(self, tmp_path: Path) -> None:
+        with serving(tmp_path, secure=True) as service, service.client() as client:
+            assert submit(client, package()).number == 1
+
+    def test_others_get_a_line_that_says_what_to_do(self, tmp_path: Path) -> None:
+        with serving(tmp_path, secure=True) as service:
+            stranger = replace(Server(service.address, service.token()), ca=None)
+            with (
+                RegistryClient(stranger) as client,
+                pytest.raises(UsageError, match="is not trusted; give the service's"),
+            ):
+                client.version("lowest")
+            with (
+                RegistryClient(replace(stranger, plain=True)) as client,
+                pytest.raises(InfrastructureError, match="can't be reached"),
+            ):
+                client.version("lowest")
+
+    def test_a_certificate_is_kept_while_it_is_good(self, tmp_path: Path) -> None:
+        first = tls.self_signed(tmp_path, ["localhost"])[0].read_bytes()
+        assert tls.self_signed(tmp_path, ["localhost"])[0].read_bytes() == first
+        assert tls.self_signed(tmp_path, ["localhost", "10.1.2.3"])[0].read_bytes() != first
+        assert (tmp_path / "key.pem").stat().st_mode & 0o777 == 0o600
+
+    def test_files_that_do_not_belong_together_are_refused(self, tmp_path: Path) -> None:
+        one, two = (tls.self_signed(tmp_path / name, ["localhost"]) for name in ("one", "two"))
+        with pytest.raises(UsageError, match="is not the private key of"):
+            tls.load_credentials(one[0], two[1])
+        with pytest.raises(UsageError, match="no certificate and private key in PEM form"):
+            tls.load_credentials(one[1], one[0])
+        with pytest.raises(UsageError, match="can't be read: No such file"):
+            tls.load_credentials(tmp_path / "none.pem", one[1])
+
+    @pytest.mark.parametrize(
+        ("listen", "alone"),
+        [("127.0.0.1:1", True), ("[::1]:1", True), ("unix:/x", True), ("0.0.0.0:1", False), ("[::]:1", False)],
+    )
+    def test_loopback_is_known(self, listen: str, alone: bool) -> None:
+        assert tls.is_loopback(listen) is alone

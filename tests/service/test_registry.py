@@ -308,7 +308,7 @@ class TestAVersionsLife:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """aiarena-web#445."""
-        tries = [InfrastructureError("starved"), Validation(True, "played", "")]
+        tries: list[Exception | Validation] = [InfrastructureError("starved"), Validation(True, "played", "")]
 
         async def after_a_while(_: Path) -> Validation:
             found = tries.pop(0)

@@ -16,14 +16,14 @@ from arbiter.engine import rule_set
 from arbiter.match import Trial, fault_line, try_out
 from arbiter.packages import Builder, BuildResult, FileVersions
 
-app = typer.Typer(help="Try a bot.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Try a bot and submit it.", no_args_is_help=True, rich_markup_mode=None)
 
 LOG_LINES = 20
 
 
 @app.callback()
 def _group() -> None:
-    """Try a bot."""
+    """Try a bot and submit it."""
 
 
 @app.command()

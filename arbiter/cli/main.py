@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from arbiter import __version__
-from arbiter.cli import bot, cage, demo, gate, replay, rules, sitting, tournament
+from arbiter.cli import bot, cage, demo, gate, replay, rules, serve, sitting, submission, token, tournament
 from arbiter.cli.console import ConsoleHandler, errors, one_line
 from arbiter.engine import COMPILED
 from arbiter.errors import ArbiterError, InfrastructureError
@@ -27,13 +27,17 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("gate")(gate.gate)
+app.command("serve")(serve.serve)
 app.add_typer(tournament.app, name="tournament")
 app.add_typer(replay.app, name="replay")
 app.add_typer(bot.app, name="bot")
 app.add_typer(cage.app, name="cage")
 app.add_typer(rules.app, name="rules")
 app.add_typer(sitting.app, name="sitting")
+app.add_typer(token.app, name="token")
 tournament.app.command("deals")(replay.deals)
+for command in (submission.submit, submission.versions, submission.logs, submission.retire):
+    bot.app.command()(command)
 
 
 def _version(wanted: bool) -> None:

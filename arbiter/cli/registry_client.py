@@ -87,6 +87,7 @@ class RegistryClient:
             commit: id of the commit that it was made from.
             on_progress: called with the bytes sent and their number in all.
         """
+        package.seek(0)
         sha256 = hashlib.file_digest(package, "sha256").hexdigest()  # type: ignore[arg-type]  # any file has readinto
         size = package.seek(0, 2)
         arrived, tries, pause = -1, 0, 0.25

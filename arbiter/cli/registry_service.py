@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 
 import grpc
 
-from arbiter.cage import Runtimes
+from arbiter.cage import CageSettings, choose_cage
+from arbiter.engine import rule_set
 from arbiter.packages import Builder, FileVersions
 from arbiter.registry.life import Life
 from arbiter.registry.registry import Registry
-from arbiter.registry.validation import validate
+from arbiter.registry.validation import Validator
 from arbiter.service.public import PublicServer
 from arbiter.service.registry_service import RegistryServicer
 from arbiter.store import Store
@@ -38,10 +38,12 @@ async def registry_server(
         rules: names of the rule sets in which new versions are tried out.
         unsafe_processes: build and try out without a cage.
     """
-    runtimes = Runtimes.from_environment()
     contents = FileVersions(data / "bots")
     builder = Builder(contents, data / "staging", unsafe=unsafe_processes, hidden=(data,))
-    life = Life(store, contents, builder, partial(validate, rules=rules, unsafe_processes=unsafe_processes), runtimes)
+    settings = CageSettings.from_environment()
+    cage = choose_cage(unsafe_processes, hidden=(data,), settings=settings)
+    validator = Validator(cage, {name: rule_set(name) for name in rules})
+    life = Life(store, contents, builder, validator, settings.runtimes)
     registry = Registry(store, contents, data / "registry")
     servicer = RegistryServicer(store.accounts, store.versions, registry, life.wake)
     async with PublicServer(servicer, listen, credentials) as server:

@@ -1,0 +1,111 @@
+"""A first submission from an environment with the base install alone, over TLS, to a service as a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.support import COMMAND, REPOSITORY, SAMPLES, Place, environment
+
+TIMEOUT = 90.0
+
+
+@pytest.fixture(scope="module")
+def base() -> Iterator[Path]:
+    """The command of an environment that holds what a contestant installs, and nothing else."""
+    uv = Path(sys.executable).parent / "uv"
+    with tempfile.TemporaryDirectory() as scratch:
+        made = Path(scratch, "venv")
+        subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, made], check=True)
+        subprocess.run([uv, "pip", "install", "--quiet", "--python", made, REPOSITORY], check=True)
+        for package in ("sqlalchemy", "celery", "numpy", "cryptography"):
+            assert subprocess.run([made / "bin/python", "-c", f"import {package}"], capture_output=True).returncode == 1
+        yield made / "bin" / "arbiter"
+
+
+@contextmanager
+def service(place: Place) -> Iterator[tuple[str, str]]:
+    """A running service; its address, and the path of its certificate."""
+    options = ["--listen", "127.0.0.1:0", "--self-signed", "127.0.0.1", "--data-dir", str(place.data)]
+    process = subprocess.Popen(
+        [*COMMAND, "serve", *options],
+        env=environment(place.temporary),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    certificate = process.stderr.readline().rpartition(" ")[2].strip()
+    address = process.stderr.readline().rpartition(" ")[2].strip()
+    assert re.fullmatch(r"127\.0\.0\.1:\d+", address), address
+    try:
+        yield address, certificate
+    finally:
+        process.terminate()
+        _, rest = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode, "Traceback" in rest) == (0, False), rest
+
+
+def test_from_a_clean_machine_to_an_active_version(place: Place, base: Path, tmp_path: Path) -> None:
+    made = place.run("token", "create", "ada", "--json")
+    assert made.returncode == 0, made.stderr
+    token = json.loads(made.stdout)
+    bot = tmp_path / "mine"
+    shutil.copytree(SAMPLES / "lowest", bot, ignore=shutil.ignore_patterns("__pycache__"))
+    broken = tmp_path / "broken"
+    shutil.copytree(bot, broken)
+    (broken / "bot.toml").write_text((bot / "bot.toml").read_text().replace('"lowest"', '"broken"'))
+    (broken / "bot.py").write_text("raise SystemExit('no model file')\n")
+    with service(place) as (address, certificate):
+        clean = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ARBITER_API_TOKEN": token["token"]}
+        clean |= {"ARBITER_SERVER": address, "ARBITER_CA": certificate, "COLUMNS": "200"}
+
+        def arbiter(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+            return subprocess.run(
+                [base, *arguments], env=clean, capture_output=True, text=True, timeout=TIMEOUT, cwd=tmp_path
+            )
+
+        submitted = arbiter("bot", "submit", bot, "--wait", "--message", "first try")
+        assert (submitted.returncode, submitted.stdout) == (0, "lowest@1 is active\n"), submitted.stderr
+        again = arbiter("bot", "submit", bot, "--wait", "--message", "first try", "--json")
+        assert json.loads(again.stdout)["number"] == 1
+
+        failed = arbiter("bot", "submit", broken, "--wait")
+        assert failed.returncode == 1
+        assert failed.stdout.startswith("broken@1 is failed: black_lady: CRASH at sitting: ended before its greeting")
+        assert failed.stderr.strip().endswith("its log: arbiter bot logs broken@1")
+        assert "no model file" in arbiter("bot", "logs", "broken@1").stdout
+
+        listed = json.loads(arbiter("bot", "versions", "--json").stdout)
+        assert [(version["bot"], version["state"]) for version in listed] == [
+            ("broken", "failed"),
+            ("lowest", "active"),
+        ]
+        assert arbiter("bot", "retire", "lowest@1").returncode == 0
+        refused = arbiter("bot", "retire", "lowest@1")
+        assert (refused.returncode, refused.stderr) == (
+            2,
+            "error: version lowest@1 is retired and can't become retired\n",
+        )
+
+        assert place.run("token", "revoke", token["id"]).returncode == 0
+        gone = arbiter("bot", "versions")
+        assert gone.returncode == 2
+        assert gone.stderr.startswith("error: no valid token: set ARBITER_API_TOKEN")
+        assert gone.stderr.count("\n") == 1
+
+
+def test_other_machines_are_not_served_in_plain_text_unasked(place: Place) -> None:
+    refused = place.run("serve", "--listen", "0.0.0.0:0")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("error: 0.0.0.0:0: other machines may dial it, and without TLS everybody between")

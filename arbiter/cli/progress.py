@@ -42,26 +42,27 @@ class ProgressView:
         started = time.monotonic()
         first = await asyncio.to_thread(store.progress, tournament)
         spec = TournamentSpec.from_dict(store.tournament(tournament).spec)
-        total = sum(match.boards for match in store.matches(tournament)) * spec.seatings.sittings(spec.rules)
-        standing: TournamentReport | None = None
+        standing = await asyncio.to_thread(report, store, tournament)
+        sittings = standing.matches_in_all * spec.seatings.sittings(spec.rules)
         with Live(console=self._console, refresh_per_second=4, transient=True) as display:
             while True:
                 progress = await asyncio.to_thread(store.progress, tournament)
-                if standing is None or standing.progress.matches_complete != progress.matches_complete:
+                if standing.progress.matches_complete != progress.matches_complete:
                     standing = await asyncio.to_thread(report, store, tournament)
                 playing = sum(list(live.values()))
                 done = progress.hands + playing
                 rate = (done - first.hands) / max(0.1, time.monotonic() - started)
-                display.update(self._draw(standing, progress, done, total, rate))
+                display.update(self._draw(standing, progress, done, sittings, rate))
                 await asyncio.sleep(REFRESH)
 
     def _draw(
-        self, standing: TournamentReport, progress: Progress, done: int, total: int, rate: float
+        self, standing: TournamentReport, progress: Progress, done: int, sittings: int, rate: float
     ) -> RenderableType:
         recorded = progress.recorded
+        total = sittings * standing.spec.boards
         # A game has as many hands as it takes, so games are counted in sittings.
         games = standing.spec.match_format.value == "game"
-        share = recorded / progress.total if games else done / total
+        share = recorded / sittings if games else done / total
         left = (total - done) / rate if rate and not games else None
         head = Table.grid(padding=(0, 2))
         head.add_row(
@@ -70,13 +71,15 @@ class ProgressView:
             Text(f"{share:4.0%}"),
             Text(f"{done:,} hands" if games else f"{done:,} of {total:,} hands"),
             Text(f"{rate:,.0f} hands/s"),
-            Text(f"sittings {recorded}/{progress.total}"),
+            Text(f"sittings {recorded}/{sittings}"),
             Text("" if left is None else f"{timedelta(seconds=round(left))} left"),
         )
         parts: list[RenderableType] = [head]
         if progress.matches_complete:
             parts.append(
-                standings_table(standing, title=f"After {progress.matches_complete} of {progress.matches} matches")
+                standings_table(
+                    standing, title=f"After {progress.matches_complete} of {standing.matches_in_all} matches"
+                )
             )
         if self._trouble and time.monotonic() - self._trouble[0] < 5:
             parts.append(Text(f"warning: {self._trouble[1]}", style="yellow"))

@@ -10,17 +10,18 @@ from rich.text import Text
 
 from arbiter.rating import Estimate, Rating
 from arbiter.rating.ladder import INTERVAL
-from arbiter.tournament import TournamentDetails, TournamentReport
+from arbiter.tournament import EntrantRow, TournamentDetails, TournamentReport
 
 
 def standings_table(report: TournamentReport, title: str | None = None) -> Table:
-    """Standings, best first: points per hand and what they leave open, mean place, rating, faults."""
+    """Standings, best first: points per hand, what ranks in the format, mean place, rating, faults."""
+    heading, meaning = _RANKED_BY.get(report.spec.format.kind, _RANKED_BY["round-robin"])
     direction = "fewer is better" if report.lowest_wins else "more is better"
     table = Table(title=title or f"Standings of {report.tournament.id}", title_style="bold", title_justify="left")
     table.add_column("", justify="right")
     table.add_column("bot" if report.spec.sides is None else "side", style="bold", no_wrap=True)
     table.add_column("points per hand", justify="right", no_wrap=True)
-    table.add_column("rank", justify="right", no_wrap=True)
+    table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("mean place", justify="right", no_wrap=True)
     table.add_column("rating", justify="right", no_wrap=True)
     table.add_column("hands", justify="right")
@@ -29,21 +30,38 @@ def standings_table(report: TournamentReport, title: str | None = None) -> Table
         standing = row.standing
         faults = sum(row.faults.values())
         table.add_row(
-            str(standing.rank) if standing.points is not None else "",
+            str(row.rank) if standing.points is not None else "",
             row.name,
             estimate(standing.points),
-            "" if standing.ranks is None else ranks(*standing.ranks),
+            _ranked_by(report, row),
             estimate(standing.place),
             rating(row.rating),
             f"{standing.hands:,}",
             Text(str(faults), style="red" if faults else "dim"),
         )
     table.caption = (
-        f"± half a 95 % interval; points: {direction}; rank: those open at 95 %; "
+        f"± half a 95 % interval; points: {direction}; {meaning}; "
         "rating: points per hand better than the mean of the ladder, ? provisional"
     )
     table.caption_justify = "left"
     return table
+
+
+_RANKED_BY = {
+    "round-robin": ("rank", "rank: those open at 95 %"),
+    "swiss": ("score", "score: opponents outdone at the table, equals half, a bye the mean of a table; it ranks first"),
+    "knockout": ("reached", "reached: the last stage; it ranks first, then the place in the group there"),
+}
+"""By format: heading of a column and what it says."""
+
+
+def _ranked_by(report: TournamentReport, row: EntrantRow) -> str:
+    """What ranks a bot in the format, beside its points per hand."""
+    if row.score is not None:
+        return f"{float(row.score):g}"
+    if row.reached is not None and report.stages is not None:
+        return "final" if row.reached + 1 == report.stages[1] else f"stage {row.reached + 1}"
+    return "" if row.standing.ranks is None else ranks(*row.standing.ranks)
 
 
 def crosstable_table(report: TournamentReport) -> Table:

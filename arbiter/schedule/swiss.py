@@ -1,8 +1,9 @@
 """The Swiss system at tables of n: equals in score meet, and nobody meets anyone again while that is avoidable.
 
 It is that of chess, read for many players (FIDE Handbook C.04.1, basic rules for Swiss systems): at each table an
-entrant scores a point for everyone whom it outdoes and half a point for everyone whom it equals. A bye scores as much
-as winning a table, so that it is never a disadvantage.
+entrant scores a point for everyone whom it outdoes and half a point for everyone whom it equals. A bye scores what is
+the mean of a table, as if all were equal: up to n - 1 entrants rest at a time, and if each scored a won table, as the
+single one in chess does, they would pass half of those who played.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from arbiter.schedule.tables import Field, least_repeats
 
 
 def swiss_scores(entrants: int, seats: int, played: Sequence[Stage]) -> list[Fraction]:
-    """Return each entrant's score: over all tables, 1 for everyone outdone, 1/2 for everyone equalled; a bye counts as
-    a table won.
+    """Return each entrant's score: over all tables, 1 for everyone outdone, 1/2 for everyone equalled; for a bye,
+    half of ``seats`` - 1.
 
     Raises:
         ScheduleError: a stage that is none of this Swiss.
@@ -34,7 +35,7 @@ def swiss_scores(entrants: int, seats: int, played: Sequence[Stage]) -> list[Fra
                 equalled = sum(merit == other for other in result.merits) - 1
                 scores[mine] += outdone + Fraction(equalled, 2)
         for entrant in resting:
-            scores[entrant] += seats - 1
+            scores[entrant] += Fraction(seats - 1, 2)
     return scores
 
 

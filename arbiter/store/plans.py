@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import insert, select
+from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
 from arbiter.store.errors import InvalidPlan, TransitionRefused, UnknownTournament
@@ -50,12 +50,42 @@ def create(
         )
     )
     session.flush()
-    of = {"tournament_id": tournament.id}
-    rows: dict[type[EntrantRow | MatchRow | MatchEntrantRow | SittingRow], list[dict[str, object]]] = {
-        EntrantRow: [
-            of | {"number": e.index, "name": e.name, "digest": e.digest, "folder": e.folder, "manifest": e.manifest}
-            for e in entrants
-        ],
+    if entrants:
+        session.execute(
+            insert(EntrantRow),
+            [
+                {
+                    "tournament_id": tournament.id,
+                    "number": e.index,
+                    "name": e.name,
+                    "digest": e.digest,
+                    "folder": e.folder,
+                    "manifest": e.manifest,
+                }
+                for e in entrants
+            ],
+        )
+    _insert_matches(session, tournament.id, matches, sittings_per_match)
+
+
+def extend(session: Session, tournament: str, matches: Sequence[Match], sittings_per_match: int) -> bool:
+    """Add the matches that come next; False, and nothing is changed, when others are there already or the tournament
+    is not running. Raises `UnknownTournament` or `InvalidPlan`."""
+    row = session.get(TournamentRow, tournament, with_for_update=True)
+    if row is None:
+        raise UnknownTournament(f"there is no tournament {tournament!r}; {_choice(_ids(session))}")
+    planned = session.scalar(select(func.count()).where(MatchRow.tournament_id == tournament)) or 0
+    entrants = session.scalar(select(func.count()).where(EntrantRow.tournament_id == tournament)) or 0
+    if row.state is not TournamentState.RUNNING or (matches and matches[0].index < planned):
+        return False
+    _check_matches(f"tournament {tournament!r}", matches, sittings_per_match, first=planned, entrants=entrants)
+    _insert_matches(session, tournament, matches, sittings_per_match)
+    return True
+
+
+def _insert_matches(session: Session, tournament: str, matches: Sequence[Match], sittings_per_match: int) -> None:
+    of = {"tournament_id": tournament}
+    rows: dict[type[MatchRow | MatchEntrantRow | SittingRow], list[dict[str, object]]] = {
         MatchRow: [
             of | {"number": m.index, "deal_seed": m.deal_seed, "commitment": m.commitment, "boards": m.boards}
             for m in matches
@@ -189,19 +219,23 @@ def _check(
         raise InvalidPlan(f"{where}: an id begins with a letter or digit and has at most 64 of a-z A-Z 0-9 . _ -")
     if tournament.state in FINISHED or tournament.finished_at is not None or tournament.failure is not None:
         raise InvalidPlan(f"{where}: a new tournament can't be finished; give it state draft, scheduled or running")
-    if sittings_per_match < 1:
-        raise InvalidPlan(f"{where}: {sittings_per_match} sittings in each match; there must be one at least")
     _check_json(tournament.spec, f"{where}: its spec")
     for place, entrant in enumerate(entrants):
         if entrant.index != place:
             raise InvalidPlan(f"{where}: entrant {entrant.name!r} has index {entrant.index}; it stands at {place}")
         _check_json(entrant.manifest, f"{where}: the manifest of entrant {entrant.name!r}")
-    for place, match in enumerate(matches):
+    _check_matches(where, matches, sittings_per_match, first=0, entrants=len(entrants))
+
+
+def _check_matches(where: str, matches: Sequence[Match], sittings_per_match: int, *, first: int, entrants: int) -> None:
+    if sittings_per_match < 1:
+        raise InvalidPlan(f"{where}: {sittings_per_match} sittings in each match; there must be one at least")
+    for place, match in enumerate(matches, first):
         if match.index != place:
             raise InvalidPlan(f"{where}: a match has index {match.index}; it stands at {place}")
-        if not match.entrants or not set(match.entrants) <= set(range(len(entrants))):
+        if not match.entrants or not set(match.entrants) <= set(range(entrants)):
             raise InvalidPlan(
-                f"{where}: match {place} has entrants {list(match.entrants)}; choose from 0 to {len(entrants) - 1}"
+                f"{where}: match {place} has entrants {list(match.entrants)}; choose from 0 to {entrants - 1}"
             )
         if match.boards < 1:
             raise InvalidPlan(f"{where}: match {place} has {match.boards} boards; there must be one at least")

@@ -99,6 +99,15 @@ class Store:
         with self._database.write() as session:
             plans.create(session, tournament, entrants, matches, sittings_per_match)
 
+    def extend_tournament(self, tournament: str, matches: Sequence[Match], sittings_per_match: int) -> bool:
+        """Add matches to the end of a running tournament's plan, with every sitting planned, all of them or nothing.
+
+        Repeating it changes nothing: False when matches of these numbers are there already, or when the tournament is
+        not running. Raises `InvalidPlan` when the matches don't continue the plan.
+        """
+        with self._database.write() as session:
+            return plans.extend(session, tournament, matches, sittings_per_match)
+
     def tournament(self, tournament: str) -> Tournament:
         """The tournament with this id."""
         with self._database.read() as session:

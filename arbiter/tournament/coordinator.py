@@ -19,6 +19,7 @@ from typing import Final, Protocol
 from arbiter.store import MAX_LOST, SittingKey, Store, TournamentState
 from arbiter.tournament.desk import Desk
 from arbiter.tournament.dispatch import QueueUnreachable
+from arbiter.tournament.stages import write_next_stage
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +104,7 @@ class Coordinator:
                 pass
 
     def _settle(self) -> TournamentState:
-        """Take back what expired, and end the tournament when nothing is left to play."""
+        """Take back what expired, write the next stage when one is complete, and end the tournament after the last."""
         now = datetime.now(UTC)
         for key in self._store.expire_leases(self._tournament, now, max_lost=MAX_LOST):
             log.warning("sitting %s: its lease expired", key)
@@ -113,7 +114,10 @@ class Coordinator:
         if state is not TournamentState.RUNNING:
             return state
         progress = self._store.progress(self._tournament)
-        if self._enough() or progress.done:
+        enough = self._enough()
+        if progress.done and not enough and write_next_stage(self._store, self._tournament):
+            return state
+        if enough or progress.done:
             return self._store.set_state(self._tournament, TournamentState.COMPLETED, now=now).state
         if not progress.unfinished:
             reason = self._failure()

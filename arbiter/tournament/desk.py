@@ -57,7 +57,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What never changes of a tournament."""
+    """What is read of a tournament but once; its plan may have grown since."""
 
     tournament: Tournament
     spec: TournamentSpec
@@ -99,8 +99,7 @@ class Desk:
         lease = self._store.lease(key, worker, self._now(), self.lease_duration)
         if isinstance(lease, LeaseRefusal):
             return lease
-        known = self._tournament(key.tournament)
-        match = known.match(key)
+        known, match = self._match(key)
         with self._living:
             self.live[key] = 0
         self.changed()
@@ -128,8 +127,7 @@ class Desk:
             InvalidReport: the replay can't be read, is another sitting's, or does not verify against the deal set.
         """
         key = SittingKey.parse(sitting)
-        known = self._tournament(key.tournament)
-        match = known.match(key)
+        known, match = self._match(key)
         text = _unpack(replay)
         try:
             played = read_replay(text)
@@ -170,7 +168,7 @@ class Desk:
             starved_entrant: whose time was up on a starved machine, where that is the reason.
         """
         key = SittingKey.parse(sitting)
-        entrants = self._tournament(key.tournament).match(key).entrants
+        entrants = self._match(key)[1].entrants
         if starved_entrant is not None and starved_entrant not in entrants:
             raise InvalidReport(f"sitting {key}: entrant {starved_entrant} does not sit there; {entrants} do")
         state = self._store.release(key, attempt, reason, starved_entrant=starved_entrant)
@@ -183,9 +181,17 @@ class Desk:
         with self._living:
             self.live.pop(key, None)
 
-    def _tournament(self, tournament: str) -> _Known:
+    def _match(self, key: SittingKey) -> tuple[_Known, Match]:
+        """The match of a sitting and its tournament, read anew when its plan has grown; raises
+        :class:`UnknownSitting`."""
+        known = self._tournament(key.tournament)
+        if key.match >= len(known.matches):
+            known = self._tournament(key.tournament, anew=True)
+        return known, known.match(key)
+
+    def _tournament(self, tournament: str, *, anew: bool = False) -> _Known:
         known = self._known.get(tournament)
-        if known is None:
+        if known is None or anew:
             found = self._store.tournament(tournament)
             known = _Known(
                 found,

@@ -6,15 +6,18 @@ import secrets
 from collections.abc import Container, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
 from arbiter.cage import load_manifest, take_snapshot
 from arbiter.deals import commitment, derive_deal_seed, sides_per_match
-from arbiter.deals.deal import SEED_BYTES
+from arbiter.deals.deal import SEED_BYTES, byte_stream
 from arbiter.engine import RuleSet
-from arbiter.schedule import round_robin
 from arbiter.store import Entrant, Match, Tournament, TournamentState
+from arbiter.tournament.formats import Gauntlet, Groups, RoundRobin, Seeding
 from arbiter.tournament.spec import EntrantSpec, Side, SpecError, TournamentSpec
+
+_LOT_BYTES = 16
 
 
 def new_id(name: str, taken: Container[str] = ()) -> str:
@@ -50,18 +53,15 @@ def enter(entrants: Sequence[EntrantSpec], bots: Path) -> list[Entrant]:
 def plan_tournament(
     tournament_id: str, spec: TournamentSpec, entrants: Sequence[Entrant], now: datetime
 ) -> tuple[Tournament, list[Match]]:
-    """The whole plan, ready for the store: every match with its own deal set, whose seed derives from the tournament's.
+    """The plan, ready for the store: every match of the first stage with its own deal set, whose seed derives from the
+    tournament's.
 
     The tournament's seed is the file's, else 32 bytes drawn from the operating system.
     """
     seed = spec.deal_seed or secrets.token_bytes(SEED_BYTES)
     sides = spec.sides_of(entrants)
-    groups = round_robin(len(sides), sides_per_match(spec.rules), meetings=spec.meetings)
-    matches: list[Match] = []
-    for index, group in enumerate(groups):
-        deal_seed = derive_deal_seed(seed, index)
-        places = places_of([sides[side] for side in group], spec.rules)
-        matches.append(Match(index, places, deal_seed, commitment(deal_seed), spec.boards))
+    groups = spec.format.next_stage(len(sides), sides_per_match(spec.rules), [], lots_of(spec, len(sides), seed))
+    matches = plan_matches(spec, sides, seed, groups, first=0)
     tournament = Tournament(
         id=tournament_id,
         name=spec.name,
@@ -71,6 +71,32 @@ def plan_tournament(
         created_at=now,
     )
     return tournament, matches
+
+
+def lots_of(spec: TournamentSpec, sides: int, seed: bytes) -> list[int]:
+    """By side, its place in the seeding: as listed, or drawn from the tournament's seed, which the lots say nothing
+    about."""
+    listed = list(range(sides))
+    if isinstance(spec.format, RoundRobin | Gauntlet) or spec.format.seeding is Seeding.LISTED:
+        return listed
+    drawn = {
+        side: bytes(islice(byte_stream(seed, b"hearts-arbiter/lots/v1", side.to_bytes(8, "big")), _LOT_BYTES))
+        for side in listed
+    }
+    order = sorted(listed, key=drawn.__getitem__)
+    return [order.index(side) for side in listed]
+
+
+def plan_matches(
+    spec: TournamentSpec, sides: Sequence[Side], seed: bytes, groups: Groups, *, first: int
+) -> list[Match]:
+    """Matches of groups of sides from number ``first`` on, each with a deal set of its own by that number."""
+    matches: list[Match] = []
+    for index, group in enumerate(groups, first):
+        deal_seed = derive_deal_seed(seed, index)
+        places = places_of([sides[side] for side in group], spec.rules)
+        matches.append(Match(index, places, deal_seed, commitment(deal_seed), spec.boards))
+    return matches
 
 
 def places_of(sides: Sequence[Side], rules: RuleSet) -> tuple[int, ...]:

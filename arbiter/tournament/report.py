@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
+from arbiter.deals import sides_per_match
 from arbiter.rating import Estimate, Pairing, Rating, Standing, crosstable, standings
 from arbiter.store import Progress, Store, Tournament
 from arbiter.tournament.evidence import board_scores, forfeited, ladder_ratings, version_keys
+from arbiter.tournament.planning import lots_of
+from arbiter.tournament.ranking import rank_sides
 from arbiter.tournament.spec import TournamentSpec, lowest_wins
+from arbiter.tournament.stages import played_stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +22,14 @@ class EntrantRow:
     """One line of the standings: an entrant, or a side where sides play."""
 
     name: str
+    rank: int
+    """By the rule of the tournament's format, see :func:`arbiter.tournament.ranking.rank_sides`."""
+    score: Fraction | None
+    """In a Swiss tournament; else None."""
+    reached: int | None
+    """In a knockout, number of the last stage that it reached, from 0; else None."""
     standing: Standing
+    """What its boards say; the ranks in it are those by points per hand."""
     rating: Rating
     """On the ladder of all recorded results, not of this tournament alone."""
     faults: dict[str, int]
@@ -35,6 +47,10 @@ class TournamentReport:
     tournament: Tournament
     spec: TournamentSpec
     progress: Progress
+    stages: tuple[int, int] | None
+    """Stages complete and in all; None where everything is planned at once."""
+    matches_in_all: int
+    """Matches when every stage is planned."""
     rows: tuple[EntrantRow, ...]
     """Best first."""
     pairings: dict[tuple[int, int], Pairing]
@@ -56,13 +72,19 @@ class TournamentReport:
             "state": self.tournament.state.value,
             "failure": self.tournament.failure,
             "rules": self.spec.rules_name,
+            "format": self.spec.format.kind,
+            "stages": self.stages and self.stages[1],
+            "stages_complete": self.stages and self.stages[0],
             "sittings": {state.value: count for state, count in progress.sittings.items()},
             "matches": progress.matches,
+            "matches_in_all": self.matches_in_all,
             "matches_complete": progress.matches_complete,
             "hands": progress.hands,
             "standings": [
                 {
-                    "rank": row.standing.rank,
+                    "rank": row.rank,
+                    "score": None if row.score is None else float(row.score),
+                    "stage_reached": None if row.reached is None else row.reached + 1,
                     "ranks": None if row.standing.ranks is None else list(row.standing.ranks),
                     "name": row.name,
                     "hands": row.standing.hands,
@@ -113,20 +135,36 @@ def report(store: Store, tournament_id: str) -> TournamentReport:
     forfeits = Counter(side for _, side in forfeited(store, tournament_id, spec, sides))
     voided = store.voids(tournament_id)
     voids = [sum(voided.get(entrant, 0) for entrant in side.entrants) for side in sides]
+    seats = sides_per_match(spec.rules)
+    progress = store.progress(tournament_id)
+    sizes = spec.format.stage_sizes(len(sides), seats)
+    played = played_stages(spec, sides, store.matches(tournament_id), evidence)
+    ranked = rank_sides(
+        spec.format,
+        seats,
+        played,
+        lots_of(spec, len(sides), tournament.deal_seed),
+        standings(len(names), evidence, lowest_wins=lowest),
+    )
     return TournamentReport(
         tournament=tournament,
         spec=spec,
-        progress=store.progress(tournament_id),
+        progress=progress,
+        stages=None if sizes is None else (len(played), len(sizes)),
+        matches_in_all=progress.matches if sizes is None else sum(sizes),
         rows=tuple(
             EntrantRow(
-                names[standing.entrant],
-                standing,
-                ratings[standing.entrant],
-                dict(faults[standing.entrant]),
-                forfeits[standing.entrant],
-                voids[standing.entrant],
+                name=names[each.standing.entrant],
+                rank=each.rank,
+                score=each.score,
+                reached=each.reached,
+                standing=each.standing,
+                rating=ratings[each.standing.entrant],
+                faults=dict(faults[each.standing.entrant]),
+                forfeits=forfeits[each.standing.entrant],
+                voids=voids[each.standing.entrant],
             )
-            for standing in standings(len(names), evidence, lowest_wins=lowest)
+            for each in ranked
         ),
         pairings=crosstable(len(names), evidence, lowest_wins=lowest),
         names=names,

@@ -13,12 +13,22 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from arbiter.deals import Seatings, SeatingsError, partners_sit_opposite, read_seatings
+from arbiter.deals import Seatings, SeatingsError, partners_sit_opposite, read_seatings, sides_per_match
 from arbiter.engine import EngineError, Moon, NamedRules, RuleSet, compile_rules, read_rules
 from arbiter.engine.ruleset import GameEnd, Winner
 from arbiter.errors import UsageError
 from arbiter.match import Clock, FaultPolicy, MatchFormat
 from arbiter.store import Entrant
+from arbiter.tournament.formats import (
+    Gauntlet,
+    Knockout,
+    RoundRobin,
+    Seeding,
+    Swiss,
+    TournamentFormat,
+    format_from_dict,
+    format_to_dict,
+)
 from arbiter.tournament.gate_terms import GateTerms
 
 
@@ -91,9 +101,26 @@ class _Entrant(_Table):
     clock: _Clock | None = None
 
 
+class _Gauntlet(_Table):
+    champions: int = Field(1, ge=1, le=100_000)
+
+
+class _Swiss(_Table):
+    stages: int = Field(ge=1, le=1_000)
+    seeding: Literal["drawn", "listed"] = "drawn"
+
+
+class _Knockout(_Table):
+    advance: int | None = Field(None, ge=1, le=1_000)
+    seeding: Literal["drawn", "listed"] = "drawn"
+
+
 class _File(_Table):
     name: str = Field(pattern=_EVENT)
-    format: Literal["round-robin", "roundrobin"] = "round-robin"
+    format: Literal["round-robin", "roundrobin", "gauntlet", "swiss", "knockout"] = "round-robin"
+    gauntlet: _Gauntlet | None = None
+    swiss: _Swiss | None = None
+    knockout: _Knockout | None = None
     meetings: int | None = Field(None, ge=1, le=100_000)
     workers: int = Field(2, ge=1, le=1024)
     deal_seed: str | None = Field(None, pattern=_SEED)
@@ -144,8 +171,7 @@ class TournamentSpec:
     """Whether a hand ends as soon as every card with points is taken."""
     clocks: tuple[Clock, ...]
     """What each entrant is allowed, by index."""
-    meetings: int | None
-    """How often each pair should meet at least; None leaves it to the schedule."""
+    format: TournamentFormat
     workers: int
     """Worker processes on one machine."""
     deal_seed: bytes | None
@@ -176,7 +202,7 @@ class TournamentSpec:
                 "early_end": self.early_end,
             },
             "clocks": [asdict(clock) for clock in self.clocks],
-            "meetings": self.meetings,
+            "format": format_to_dict(self.format),
             "workers": self.workers,
             "sides": None if self.sides is None else [[side.name, list(side.entrants)] for side in self.sides],
             "gate": None if self.gate is None else self.gate.to_dict(),
@@ -199,7 +225,8 @@ class TournamentSpec:
             fault_policy=FaultPolicy(match["fault_policy"]),
             early_end=match["early_end"],
             clocks=tuple(Clock(**clock) for clock in data["clocks"]),
-            meetings=data["meetings"],
+            # Older plans are round-robins and have no such key.
+            format=format_from_dict(data["format"]) if "format" in data else RoundRobin(data["meetings"]),
             workers=data["workers"],
             deal_seed=None,
             entrants=(),
@@ -249,6 +276,7 @@ def parse_spec(data: Mapping[str, Any], base: Path) -> TournamentSpec:
         seatings = read_seatings(file.match.seatings, rules)
     except SeatingsError as error:
         raise SpecError(f"match.seatings: {error}") from error
+    sides = _sides(file.entrants, rules)
     clock = file.clock.over(Clock())
     return TournamentSpec(
         name=file.name,
@@ -262,12 +290,42 @@ def parse_spec(data: Mapping[str, Any], base: Path) -> TournamentSpec:
         fault_policy=FaultPolicy(file.match.fault_policy),
         early_end=file.match.early_end,
         clocks=tuple(entrant.clock.over(clock) if entrant.clock else clock for entrant in file.entrants),
-        meetings=file.meetings,
+        format=_format(file, len(file.entrants if sides is None else sides), sides_per_match(rules)),
         workers=file.workers,
         deal_seed=bytes.fromhex(file.deal_seed) if file.deal_seed else None,
         entrants=tuple(EntrantSpec(base / entrant.bot, entrant.name, entrant.side) for entrant in file.entrants),
-        sides=_sides(file.entrants, rules),
+        sides=sides,
     )
+
+
+def _format(file: _File, sides: int, seats: int) -> TournamentFormat:
+    """The format with its options, for this number of sides in all and at a table."""
+    for name in ("gauntlet", "swiss", "knockout"):
+        if getattr(file, name) is not None and file.format != name:
+            raise SpecError(f"{name}: is given, but format is {file.format!r}; write format = {name!r} or leave it out")
+    if file.meetings is not None and file.format in ("swiss", "knockout"):
+        raise SpecError(f"meetings: says nothing in format {file.format!r}; it goes with round-robin and gauntlet")
+    if file.format == "gauntlet":
+        champions = (file.gauntlet or _Gauntlet.model_validate({})).champions
+        if sides - champions < seats - 1:
+            raise SpecError(
+                f"gauntlet.champions: is {champions} of {sides}, but a table seats a champion and {seats - 1} of the "
+                f"field; write {sides - seats + 1} at the most"
+            )
+        return Gauntlet(champions, file.meetings)
+    if file.format == "swiss":
+        if file.swiss is None:
+            raise SpecError("swiss: is missing; write [swiss] with stages = 5, or another number")
+        return Swiss(file.swiss.stages, Seeding(file.swiss.seeding))
+    if file.format == "knockout":
+        options = file.knockout or _Knockout.model_validate({})
+        advance = seats // 2 if options.advance is None else options.advance
+        if advance >= seats:
+            raise SpecError(
+                f"knockout.advance: is {advance}, but of a table of {seats} at the most {seats - 1} can go on"
+            )
+        return Knockout(advance, Seeding(options.seeding))
+    return RoundRobin(file.meetings)
 
 
 def lowest_wins(rules: RuleSet) -> bool:
@@ -322,7 +380,14 @@ def _first_error(error: ValidationError) -> str:
 
 def _keys(place: tuple[int | str, ...]) -> list[str]:
     """The keys that are known at a place of the file."""
-    tables: dict[str, type[_Table]] = {"match": _Match, "clock": _Clock, "entrants": _Entrant}
+    tables: dict[str, type[_Table]] = {
+        "match": _Match,
+        "clock": _Clock,
+        "entrants": _Entrant,
+        "gauntlet": _Gauntlet,
+        "swiss": _Swiss,
+        "knockout": _Knockout,
+    }
     names = [part for part in place if isinstance(part, str)]
     table = tables[names[-1]] if names else _File
     return sorted(table.model_fields)

@@ -30,10 +30,19 @@ DEADLINE = 60.0  # seconds after which a test gives up waiting for something tha
 SEED = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
 
-def tournament_file(folder: Path, bots: Sequence[Path], *, boards: int = 2, name: str = "cup", clock: str = "") -> Path:
+def tournament_file(
+    folder: Path,
+    bots: Sequence[Path],
+    *,
+    boards: int = 2,
+    name: str = "cup",
+    clock: str = "",
+    kind: str = "round-robin",
+) -> Path:
     """A tournament of these bots, each under the name bot1, bot2, ..."""
     lines = [
         f'name = "{name}"',
+        f'format = "{kind}"',
         "workers = 2",
         f'deal_seed = "{SEED}"',
         "[match]",

@@ -152,9 +152,9 @@ def test_the_first_stage_is_by_lot_and_the_second_by_score() -> None:
     assert [sorted(table) for table in second] == [[0, 2], [4, 6], [1, 3], [5, 7]]
 
 
-def test_scores_count_who_was_outdone_halves_for_equals_and_a_bye_as_a_win() -> None:
+def test_scores_count_who_was_outdone_halves_for_equals_and_the_mean_for_a_bye() -> None:
     stage = [MatchResult((3, 0, 4, 1), (Fraction(9), Fraction(5), Fraction(5), Fraction(1)))]
-    assert swiss_scores(5, 4, [stage]) == [Fraction(3, 2), 0, 3, 3, Fraction(3, 2)]
+    assert swiss_scores(5, 4, [stage]) == [Fraction(3, 2), 0, Fraction(3, 2), 3, Fraction(3, 2)]
 
 
 @pytest.mark.parametrize(

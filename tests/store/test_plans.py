@@ -145,6 +145,43 @@ def test_a_plan_that_does_not_fit_together_is_refused_whole(
     assert store.tournaments() == []
 
 
+def test_a_running_plan_grows_at_its_end_and_once(store: Store) -> None:
+    create(store, match_count=2, sittings=3)
+    before = store.matches("demo-1a2b")
+    following = matches(4)[2:]
+    assert store.extend_tournament("demo-1a2b", following, 3)
+    assert store.matches("demo-1a2b") == before + following
+    assert store.planned("demo-1a2b") == [SittingKey("demo-1a2b", m, s) for m in range(4) for s in range(3)]
+    assert not store.extend_tournament("demo-1a2b", following, 3), "they are there already"
+    assert len(store.matches("demo-1a2b")) == 4
+
+
+@pytest.mark.parametrize(
+    ("following", "sittings", "why"),
+    [
+        (matches(4)[3:], 1, "a match has index 3; it stands at 2"),
+        ([matches(3)[2], matches(3)[2]], 1, "a match has index 2; it stands at 3"),
+        ([replace(matches(3)[2], entrants=(0, 9))], 1, r"match 2 has entrants \[0, 9\]; choose from 0 to 4"),
+        (matches(3)[2:], 0, "0 sittings in each match"),
+    ],
+)
+def test_what_does_not_continue_a_plan_is_refused(
+    store: Store, following: list[Match], sittings: int, why: str
+) -> None:
+    create(store, match_count=2)
+    with pytest.raises(InvalidPlan, match=f"tournament 'demo-1a2b': {why}"):
+        store.extend_tournament("demo-1a2b", following, sittings)
+    assert len(store.matches("demo-1a2b")) == 2
+
+
+@pytest.mark.parametrize("state", [state for state in TournamentState if state is not TournamentState.RUNNING])
+def test_only_a_running_plan_grows(store: Store, state: TournamentState) -> None:
+    bring_to(store, state)
+    before = store.matches("demo-1a2b")
+    assert not store.extend_tournament("demo-1a2b", matches(len(before) + 1)[len(before) :], 1)
+    assert store.matches("demo-1a2b") == before
+
+
 def test_tournaments_are_listed_newest_first(store: Store) -> None:
     for name, seconds in (("b", 2), ("a", 3), ("c", 1)):
         store.create_tournament(tournament(name, created_at=after(seconds)), [], [], 1)
@@ -192,6 +229,7 @@ def test_every_method_refuses_an_unknown_tournament(store: Store) -> None:
         store.faults,
         store.alarms,
         lambda name: store.expire_leases(name, START),
+        lambda name: store.extend_tournament(name, matches(), 1),
         lambda name: store.set_state(name, TournamentState.RUNNING, now=START),
     ):
         with pytest.raises(UnknownTournament, match="there is no tournament 'unknown'; there is known"):

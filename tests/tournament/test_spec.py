@@ -9,6 +9,7 @@ import pytest
 from arbiter.engine import rule_set
 from arbiter.match import Clock, FaultPolicy, MatchFormat
 from arbiter.tournament import SpecError, TournamentSpec, load_spec
+from arbiter.tournament.formats import Gauntlet, Knockout, RoundRobin, Seeding, Swiss, TournamentFormat
 
 BOTS = """
 [[entrants]]
@@ -65,7 +66,7 @@ def test_everything_that_a_file_can_say(tmp_path: Path) -> None:
     assert spec.rules_name == "black_lady + new_moon + target=50"
     assert (spec.match_format, spec.boards, spec.open_tables, spec.fault_limit) == (MatchFormat.GAME, 8, 12, 0)
     assert spec.clocks == (Clock(start_up=5.0, bank=1.5, increment=0.0, hard_stop=2.0, margin=0.1),) * 4
-    assert (spec.meetings, spec.workers) == (3, 4)
+    assert (spec.format, spec.workers) == (RoundRobin(meetings=3), 4)
     assert spec.deal_seed == bytes.fromhex("00112233445566778899aabbccddeeff" * 2)
     assert [(entrant.folder, entrant.name) for entrant in spec.entrants] == [
         (tmp_path / "a", None),
@@ -87,6 +88,84 @@ def test_a_stored_spec_comes_back_equal(tmp_path: Path) -> None:
     stored = TournamentSpec.from_dict(spec.to_dict())
     assert stored.to_dict() == spec.to_dict()
     assert stored.rules == spec.rules
+
+
+SIX = f'{BOTS}[[entrants]]\nbot = "e"\n[[entrants]]\nbot = "f"\n'
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ("", RoundRobin()),
+        ('format = "roundrobin"\nmeetings = 2', RoundRobin(2)),
+        ('format = "gauntlet"', Gauntlet(1)),
+        ('format = "gauntlet"\nmeetings = 4\ngauntlet = { champions = 3 }', Gauntlet(3, 4)),
+        ('format = "swiss"\nswiss = { stages = 5 }', Swiss(5, Seeding.DRAWN)),
+        ('format = "swiss"\nswiss = { stages = 2, seeding = "listed" }', Swiss(2, Seeding.LISTED)),
+        ('format = "knockout"', Knockout(2, Seeding.DRAWN)),
+        ('format = "knockout"\nknockout = { advance = 1, seeding = "listed" }', Knockout(1, Seeding.LISTED)),
+        ('format = "knockout"\nrules = { name = "black_maria_3" }', Knockout(1)),
+    ],
+)
+def test_a_format_and_its_options_come_back_from_the_store(
+    tmp_path: Path, head: str, expected: TournamentFormat
+) -> None:
+    spec = load_spec(write(tmp_path, f'name = "cup"\n{head}\n{SIX}'))
+    assert spec.format == expected
+    assert TournamentSpec.from_dict(spec.to_dict()).format == expected
+
+
+def test_a_plan_of_before_there_were_formats_is_a_round_robin(tmp_path: Path) -> None:
+    stored = load_spec(write(tmp_path, WHOLE)).to_dict()
+    del stored["format"]
+    assert TournamentSpec.from_dict({**stored, "meetings": 3}).format == RoundRobin(3)
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ('format = "swiss"', "swiss: is missing; write [swiss] with stages = 5, or another number"),
+        ('format = "swiss"\nswiss = {}', "swiss.stages: is missing"),
+        ('format = "swiss"\nswiss = { stage = 5 }', "swiss.stage: unknown key; did you mean 'stages'?"),
+        ('format = "swiss"\nswiss = { stages = 0 }', "swiss.stages: input should be greater than or equal to 1"),
+        (
+            'format = "swiss"\nswiss = { stages = 2, seeding = "random" }',
+            "swiss.seeding: input should be 'drawn' or 'listed' (is 'random')",
+        ),
+        (
+            "swiss = { stages = 5 }",
+            "swiss: is given, but format is 'round-robin'; write format = 'swiss' or leave it out",
+        ),
+        (
+            'format = "knockout"\ngauntlet = {}',
+            "gauntlet: is given, but format is 'knockout'; write format = 'gauntlet' or leave it out",
+        ),
+        (
+            'format = "knockout"\nmeetings = 2',
+            "meetings: says nothing in format 'knockout'; it goes with round-robin and gauntlet",
+        ),
+        (
+            'format = "knockout"\nknockout = { advance = 4 }',
+            "knockout.advance: is 4, but of a table of 4 at the most 3 can go on",
+        ),
+        (
+            'format = "gauntlet"\ngauntlet = { champions = 4 }',
+            "gauntlet.champions: is 4 of 6, but a table seats a champion and 3 of the field; write 3 at the most",
+        ),
+    ],
+)
+def test_a_format_that_can_t_be_is_refused_in_one_line(tmp_path: Path, head: str, message: str) -> None:
+    path = write(tmp_path, f'name = "cup"\n{head}\n{SIX}')
+    with pytest.raises(SpecError) as caught:
+        load_spec(path)
+    line = str(caught.value)
+    assert line.startswith(f"{path}: {message}")
+    assert "\n" not in line
+
+
+def test_with_as_many_bots_as_seats_a_gauntlet_has_one_champion_at_most(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"is 2 of 4, but .*; write 1 at the most"):
+        load_spec(write(tmp_path, f'name = "cup"\nformat = "gauntlet"\ngauntlet = {{ champions = 2 }}\n{BOTS}'))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +203,7 @@ def test_a_stored_spec_comes_back_equal(tmp_path: Path) -> None:
             f'name = "cup"\n[rules]\nname = "reverse"\n[match]\nfault_policy = "penalty"\n{BOTS}',
             "match.fault_policy: under reverse a penalty in points costs nothing; write 'stand_in'",
         ),
-        (f'name = "cup"\nformat = "swiss"\n{BOTS}', "format: input should be 'round-robin' or 'roundrobin'"),
+        (f'name = "cup"\nformat = "league"\n{BOTS}', "format: input should be 'round-robin', 'roundrobin', "),
         (f'name = "cup"\ndeal_seed = "12"\n{BOTS}', "deal_seed: is '12'; write 64 hexadecimal digits"),
         (
             f'name = "cup"\n[rules]\nname = "black_ladi"\n{BOTS}',

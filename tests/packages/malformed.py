@@ -180,6 +180,7 @@ ZIPS: dict[str, tuple[Make, str]] = {
     "count too high": (lambda: zipped(count=4), r"the directory of the zip archive is damaged"),
     "overlapping entries": (a.overlapping, r"^big0: its parts overlap"),
     "bytes between": (lambda: zipped(gap=b"hidden"), r"the directory: its parts overlap, or bytes between"),
+    "bytes before the end": (lambda: zipped(before_end=b"hidden"), r"the directory: its parts overlap, or"),
     "offset wrong": (lambda: zipped(Member(b"o", b"x", offset=7)), r"its parts overlap"),
     "bytes before": (lambda: zipped(before=b"PK\3\4" + bytes(60)), r"^bot\.toml: its parts overlap, or bytes between"),
     "bytes after": (lambda: zipped(after=b"garbage"), r"no end record \(truncated, or bytes follow"),

@@ -13,6 +13,7 @@ import pytest
 from arbiter.cage import ManifestError, SnapshotLimits
 from arbiter.packages import FileVersions, PackageError, PackageLimits, unpacked
 from arbiter.packages import staging as staging_module
+from arbiter.packages.zip import read_zip
 from tests.packages import archives as a
 from tests.packages.archives import Make, Member, header, member, targz, zipped
 from tests.packages.malformed import BY_NAME, OTHERS, TARS, ZIPS
@@ -108,6 +109,15 @@ def test_a_bomb_costs_no_memory(make: Make, world: Path) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 2 << 20
+
+
+def test_no_more_is_read_than_an_entry_declares() -> None:
+    data = zipped(Member(b"o", bytes(1 << 20), size=70_000), good=False)
+    _, content = next(read_zip(io.BytesIO(data), len(data), PackageLimits()))
+    read: list[int] = []
+    with pytest.raises(PackageError, match="has another size"):
+        read.extend(map(len, content))
+    assert 0 < sum(read) <= 70_000
 
 
 def test_many_manifests_are_not_all_kept(world: Path) -> None:

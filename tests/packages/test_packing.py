@@ -70,6 +70,7 @@ def test_neither_time_nor_owner_nor_order_nor_leftovers_change_a_byte(bot: Path,
     build(other, {"__pycache__/x": (b"x", False), ".git/HEAD": (b"x", False)})
     pack(other, second)
     assert first.getvalue() == second.getvalue()
+    assert first.getvalue()[4:8] == bytes(4), "the time in gzip's header"
 
 
 def test_the_executable_bit_does(bot: Path) -> None:

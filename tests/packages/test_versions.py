@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import threading
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import fsspec  # type: ignore[import-untyped]  # has no types of its own, and nobody publishes stubs
 import pytest
 
-from arbiter.cage import verify_snapshot
+from arbiter.cage import Snapshot, take_snapshot, verify_snapshot
 from arbiter.packages import FileVersions, VersionMissing, Versions
 from arbiter.packages.objects import ObjectVersions
 from tests.packages.archives import GOOD
@@ -105,25 +108,49 @@ def test_many_at_once(make: Make, tmp_path: Path) -> None:
     assert len(make().digests()) == 2
 
 
-def test_putting_and_sweeping_at_once_loses_no_young_version(tmp_path: Path) -> None:
+def test_what_was_put_again_is_young_again(tmp_path: Path) -> None:
+    store = FileVersions(tmp_path / "versions")
+    again, old = (store.put(bot(tmp_path / text, text)) for text in ("again", "old"))
+    for snapshot in (again, old):
+        os.utime(snapshot.path, (1, 1))
+    store.put(tmp_path / "again")
+    assert store.sweep([]) == [old.digest]
+    assert store.digests() == [again.digest]
+
+
+def test_nothing_is_swept_while_it_is_put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put is stopped between finding that a version is there and making it young again."""
     store = FileVersions(tmp_path / "versions")
     folder = bot(tmp_path / "bot")
-    over = threading.Event()
+    os.utime(store.put(folder).path, (1, 1))
+    found, locked = threading.Event(), threading.Event()
+
+    def slow(*arguments: object) -> Snapshot:
+        snapshot = take_snapshot(*arguments)  # type: ignore[arg-type]  # the store's own
+        found.set()
+        assert locked.wait(60), "the sweep did not get as far as the lock"
+        return snapshot
+
+    def lock(file: IO[bytes], how: int) -> None:
+        if how == fcntl.LOCK_EX:
+            assert found.wait(60)
+            with pytest.raises(BlockingIOError):  # what it would wait for is held
+                original(file, how | fcntl.LOCK_NB)
+            locked.set()
+        original(file, how)
+
+    original = fcntl.flock
+    monkeypatch.setattr("arbiter.packages.versions.take_snapshot", slow)
+    monkeypatch.setattr("arbiter.packages.versions.fcntl.flock", lock)
     swept: list[str] = []
-
-    def sweep() -> None:
-        while not over.is_set():
-            swept.extend(store.sweep([], age=60))
-
-    thread = threading.Thread(target=sweep)
+    thread = threading.Thread(target=lambda: swept.extend(store.sweep([])))
     thread.start()
     try:
-        for _ in range(20):
-            assert verify_snapshot(store.open(store.put(folder).digest))
+        snapshot = store.put(folder)
     finally:
-        over.set()
         thread.join()
     assert swept == []
+    assert verify_snapshot(store.open(snapshot.digest))
 
 
 def test_damage_in_files_is_refused_and_mended_by_the_next_put(tmp_path: Path) -> None:

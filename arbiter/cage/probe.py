@@ -23,7 +23,14 @@ from functools import partial
 from pathlib import Path
 
 PLACES = ("/", "/usr", "/dev", "/etc", "/run", "/opt/sdk", "/proc/sys/kernel")
-OUTSIDE = ("/home", "/etc/passwd", "/etc/hostname", "/var", "/sys/kernel", "/mnt")
+OUTSIDE = (
+    "/etc/passwd",
+    "/etc/hostname",
+    "/etc/shadow",
+    "/boot",
+    "/sys/kernel",
+    "/var/log",
+)  # no interpreter lies there
 MEBIBYTE = 1 << 20
 
 

@@ -48,7 +48,7 @@ BAD = [
     ("no_new_privileges", False, Protection.USER),
     ("kernel_settings", "done", Protection.USER),
     ("writes", ["/usr"], Protection.FILES),
-    ("sees", ["/home"], Protection.FILES),
+    ("sees", ["/etc/passwd"], Protection.FILES),
     ("processes", 80, Protection.PROCESSES),
     ("interfaces", ["lo", "eth0"], Protection.NETWORK),
     ("internet", "done", Protection.NETWORK),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,9 @@ def report(service: Service, place: Path, arbiter_socket: Path, tmp_path_factory
             "port": listener.getsockname()[1],
             "abstract": "nobody-listens-here",
             "paths": [
-                *("/etc/shadow", "/etc/passwd", "/etc/hostname", "/etc/resolv.conf", "/home", "/var", "/sys", "/mnt"),
+                *("/etc/shadow", "/etc/passwd", "/etc/hostname", "/etc/resolv.conf", "/sys"),
+                # Folders that lead to the interpreter are seen, empty but for that.
+                *(path for path in ("/home", "/var", "/mnt") if not Path(sys.prefix).is_relative_to(path)),
                 # Of the project's folder an environment for Python may lie in it and be seen, and nothing else.
                 *(str(PROJECT / name) for name in ("pyproject.toml", ".git", "arbiter", "tests", "README.md")),
                 *(str(Path.home() / ".bashrc"), str(other)),

@@ -142,7 +142,12 @@ class Uploads:
                 if upload.complete:  # and refused all the same: the same bytes would be again
                     path.unlink(missing_ok=True)
                 raise
-            path.unlink(missing_ok=True)
+            else:
+                path.unlink(missing_ok=True)
+            finally:
+                file.flush()
+                if not os.fstat(file.fileno()).st_size:  # nothing to go on with
+                    path.unlink(missing_ok=True)
 
     def _path(self, owner: str, request_id: str) -> Path:
         if not _REQUEST_ID.fullmatch(request_id):

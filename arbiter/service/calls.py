@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import grpc
 from google.protobuf import any_pb2
+from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]  # has no stubs
 
 from arbiter.errors import ArbiterError, InfrastructureError
@@ -67,6 +68,8 @@ async def answering(context: Context) -> AsyncIterator[None]:
         await _refuse(context, code, reason, str(error))
     except (grpc.aio.AbortError, asyncio.CancelledError):
         raise
+    except DecodeError:
+        await _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "INVALID", "bytes that are no message of this call")
     except Exception:
         log.exception("a call failed")
         await _refuse(context, grpc.StatusCode.INTERNAL, "INTERNAL", "an error of the service; its log says more")

@@ -1,0 +1,129 @@
+"""The public surface under messages that nobody should send: refused, never a crash, and no memory that stays."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from arbiter.api.registry.v1 import registry_pb2 as pb
+from arbiter.service.public import MAX_MESSAGE_BYTES, REGISTRY_SERVICE
+from tests.service.test_registry import Service, package, serving, submit
+
+METHODS = [method.name for method in pb.DESCRIPTOR.services_by_name["RegistryService"].methods]
+HONEST = [
+    pb.SubmitVersionRequest(header=pb.UploadHeader(request_id="a", size=10, sha256="0" * 64)),
+    pb.SubmitVersionRequest(chunk=b"0123456789"),
+]
+FORESEEN = {
+    grpc.StatusCode.INVALID_ARGUMENT,
+    grpc.StatusCode.NOT_FOUND,
+    grpc.StatusCode.FAILED_PRECONDITION,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+    grpc.StatusCode.PERMISSION_DENIED,
+    grpc.StatusCode.ALREADY_EXISTS,
+}
+METHOD = f"/{REGISTRY_SERVICE}/SubmitVersion"
+UNREADABLE = grpc.StatusCode.UNKNOWN
+"""What gRPC itself answers to bytes that are no message."""
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with serving(tmp_path_factory.mktemp("fuzz")) as found:
+        yield found
+
+
+def call(service: Service, method: str, messages: list[bytes], owner: str = "mallory") -> grpc.StatusCode:
+    """Send raw bytes; the code of the answer."""
+    with grpc.insecure_channel(service.address) as channel:
+        ask: grpc.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(f"/{REGISTRY_SERVICE}/{method}")
+        answers = ask(iter(messages), metadata=(("authorization", f"Bearer {service.token(owner)}"),), timeout=20)
+        try:
+            for _ in answers:
+                pass
+        except grpc.RpcError as error:
+            return error.code()
+    return grpc.StatusCode.OK
+
+
+@pytest.fixture(autouse=True)
+def alive(service: Service, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """After each test the service still does what it should. gRPC itself logs what it could not read."""
+    caplog.set_level(logging.CRITICAL, logger="grpc._cython.cygrpc")
+    yield
+    with service.client() as client:
+        assert submit(client, package()).number == 1
+
+
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@QUICK
+@given(st.sampled_from(METHODS), st.lists(st.binary(max_size=300), min_size=1, max_size=4))
+def test_random_bytes_are_refused(service: Service, method: str, messages: list[bytes]) -> None:
+    code = call(service, method, messages)
+    assert code in FORESEEN | {UNREADABLE, grpc.StatusCode.OK, grpc.StatusCode.UNIMPLEMENTED}
+
+
+@QUICK
+@given(st.randoms(use_true_random=False))
+def test_mutated_messages_are_refused(service: Service, chance: random.Random) -> None:
+    messages = [bytearray(message.SerializeToString()) for message in HONEST * chance.randint(1, 3)]
+    for message in messages:
+        for _ in range(chance.randint(0, 4)):
+            at = chance.randrange(len(message))
+            if chance.random() < 0.5:
+                message[at] = chance.randrange(256)
+            else:
+                del message[at:]
+                message += bytes(chance.randrange(256) for _ in range(chance.randint(1, 9)))
+    chance.shuffle(messages)
+    code = call(service, "SubmitVersion", [bytes(message) for message in messages])
+    assert code in FORESEEN | {UNREADABLE}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_huge_message_is_refused_before_it_is_read(service: Service, method: str) -> None:
+    huge = bytes(MAX_MESSAGE_BYTES + 1)
+    assert call(service, method, [huge]) is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+def test_a_thousand_refusals_keep_no_file(service: Service) -> None:
+    token = service.token("mallory")
+    with grpc.insecure_channel(service.address) as channel:
+        ask: grpc.StreamUnaryMultiCallable[bytes, bytes] = channel.stream_unary(METHOD)
+        for number in range(1000):
+            header = pb.UploadHeader(request_id=f"r{number}", size=number % 3, sha256="0" * 64)
+            message = pb.SubmitVersionRequest(header=header).SerializeToString()
+            with pytest.raises(grpc.RpcError) as caught:
+                ask(iter([message]), metadata=(("authorization", f"Bearer {token}"),))
+            assert caught.value.code() in FORESEEN
+    assert not list(Path(service.folder, "registry/uploads").rglob("r*"))
+
+
+def test_callers_that_hang_up_leave_nothing_behind(service: Service) -> None:
+    """Each begins an upload and is gone; the next one of the same id must not find it locked."""
+    token = service.token("carol")
+    for _ in range(20):
+        with grpc.insecure_channel(service.address) as channel:
+            ask: grpc.StreamUnaryMultiCallable[bytes, bytes] = channel.stream_unary(METHOD)
+            started = ask.future(endless(), metadata=(("authorization", f"Bearer {token}"),))
+            started.cancel()
+    data = package("uniform")
+    with service.client(token) as client:
+        assert client.submit(data, request_id="one").number == 1
+
+
+def endless() -> Iterator[bytes]:
+    yield pb.SubmitVersionRequest(
+        header=pb.UploadHeader(request_id="one", size=1 << 20, sha256="0" * 64)
+    ).SerializeToString()
+    while True:
+        yield pb.SubmitVersionRequest(chunk=bytes(1)).SerializeToString()

@@ -33,7 +33,8 @@ from arbiter.match.plan import FaultPolicy, MatchFormat, SittingPlan
 from arbiter.match.record import HandRecord
 
 FORMAT: Final = "hearts-arbiter-replay"
-VERSION: Final = 1
+VERSION: Final = 2
+"""Version 1 had no fault policy, which was the stand-in, and one offender at the most; it is read too."""
 NEWLINE: Final = b"\n"
 
 
@@ -130,21 +131,26 @@ def read_replay(data: bytes) -> Replay:
         header = _object(lines[0])
         if header.get("format") != FORMAT:
             raise ReplayError(f"line 1: no replay of format {FORMAT}")
-        if header.get("version") != VERSION:
-            raise ReplayError(f"line 1: a replay of version {header.get('version')!r}; version {VERSION} can be read")
+        version = header.get("version")
+        if version not in (1, VERSION) or type(version) is not int:
+            raise ReplayError(f"line 1: a replay of version {version!r}; versions 1 to {VERSION} can be read")
         rules = RuleSet.from_dict(header["rules"])
         bots = tuple(
             ReplayBot(_int(bot["entrant"]), _text(bot["name"]), _text(bot["digest"])) for bot in header["bots"]
         )
         sitting, match_format = _text(header["sitting"]), MatchFormat(header["match_format"])
         boards, seating, early_end = _int(header["boards"]), _int(header["seating"]), _bool(header["early_end"])
-        seatings, fault_policy = read_seatings(header["seatings"], rules), FaultPolicy(header["fault_policy"])
+        seatings = read_seatings(header["seatings"], rules)
+        fault_policy = FaultPolicy.STAND_IN if version == 1 else FaultPolicy(header["fault_policy"])
     if len(lines) < 2:
         raise ReplayError("line 2: the file ends after its first line; it was cut off")
     hands: list[HandRecord] = []
     for number, line in enumerate(lines[1:-1], 2):
         with _reading(number):
-            hands.append(_hand_from_dict(_object(line)))
+            hand = _object(line)
+            if version == 1 and "offender" in hand:
+                hand["offenders"] = [hand.pop("offender")]
+            hands.append(_hand_from_dict(hand))
     with _reading(len(lines)):
         footer = _object(lines[-1])
         if "end" not in footer:

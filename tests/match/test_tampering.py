@@ -390,7 +390,7 @@ TAMPERED = {
     ),
     # What was planned
     "another version of the format": Tampering(
-        put(0, "version", 2), "line 1: a replay of version 2; version 1 can be read"
+        put(0, "version", 3), "line 1: a replay of version 3; versions 1 to 2 can be read"
     ),
     "another sitting": Tampering(put(0, "sitting", "test/0/1"), "the sitting is test/0/1, but test/0/0 was planned"),
     "another version of a bot": Tampering(

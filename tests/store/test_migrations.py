@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
@@ -66,6 +68,29 @@ def test_a_plan_of_the_first_schema_is_kept(path: Path) -> None:
         assert isinstance(store.lease(key, "w1", START, TERM), Lease)
         store.expire_leases("old", after(1000), max_lost=1)
         assert store.failed("old") == [key]
+
+
+def test_earlier_plans_keep_their_clock(path: Path) -> None:
+    with Store.open(path) as store:
+        create(store, "old")
+        entrants = len(store.entrants("old"))
+    clock = {"start_up": 5.0, "bank": 1.5, "increment": 0.0, "hard_stop": 2.0}
+    database = Database(path)
+    with database.connection(writes=True) as connection:
+        command.downgrade(schema.alembic_config(connection), "0005")
+        spec = {"name": "old", "match": {"boards": 2}, "clock": clock}
+        connection.execute(sa.text("update tournament set spec = :spec"), {"spec": json.dumps(spec)})
+    database.close()
+    with Store.open(path) as store:
+        found = store.tournament("old").spec
+    assert found["clocks"] == [{**clock, "margin": 0.0}] * entrants
+    assert found["match"] == {"boards": 2, "fault_policy": "stand_in"}
+    database = Database(path)
+    with database.connection(writes=True) as connection:
+        command.downgrade(schema.alembic_config(connection), "0005")
+        kept = json.loads(connection.execute(sa.text("select spec from tournament")).scalar_one())
+    database.close()
+    assert kept["clock"] == clock
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(path: Path, opened: Database) -> None:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final
 
 from arbiter.cage.errors import CageError
-from arbiter.errors import UsageError
+from arbiter.errors import InfrastructureError, UsageError
 
 SHIPPED_FILE: Final = Path(__file__).with_name("runtimes.toml")
 PYTHON: Final = "{python}"
@@ -42,8 +42,8 @@ class RuntimesError(UsageError):
     """The host's table of runtimes is not as it should be, or holds no runtime of a name."""
 
 
-class RuntimeMissing(UsageError):
-    """This machine lacks what a runtime needs."""
+class RuntimeMissing(InfrastructureError):
+    """This machine lacks what a runtime needs; no bot is to blame."""
 
 
 def interpreter() -> Path:

@@ -46,7 +46,7 @@ class ObjectVersions:
         self._writing: Final = threading.Lock()
 
     def put(self, folder: Path, limits: SnapshotLimits | None = None) -> Snapshot:
-        """See `Versions.put`. The object appears whole or not at all."""
+        """See `Versions.put`. The object appears whole or not at all, as fsspec's transactions see to it."""
         snapshot = self._cache.put(folder, limits)
         key = self._key(snapshot.digest)
         with self._writing, self._files.transaction:

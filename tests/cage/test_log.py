@@ -18,6 +18,7 @@ def test_keeps_all_when_it_fits_else_both_ends_and_the_count_of_what_was_cut(chu
     for chunk in chunks:
         log.append(chunk)
     whole = b"".join(chunks)
+    assert log.taken == len(whole)
     if len(whole) <= limit:
         assert log.text() == whole
     else:

@@ -9,6 +9,7 @@ import pytest
 from arbiter.cage import ManifestError, RuntimeMissing, Runtimes, RuntimesError, load_manifest
 from arbiter.cage.command import bot_command
 from arbiter.cage.runtimes import interpreter
+from arbiter.errors import InfrastructureError
 
 
 @pytest.fixture
@@ -117,6 +118,7 @@ def test_what_this_machine_lacks_is_said_in_one_line(section: str, expected: str
     with pytest.raises(RuntimeMissing, match=expected) as caught:
         Runtimes.from_file(table)["x"].require()
     assert str(caught.value).startswith("the runtime 'x' can't be used on this machine: ")
+    assert isinstance(caught.value, InfrastructureError), "no bot is to blame"
     assert "\n" not in str(caught.value)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from arbiter.cage import choose_cage, load_manifest
+from arbiter.cage import RuntimeMissing, Runtimes, choose_cage, load_manifest
 from arbiter.engine import rule_set
 from arbiter.links import FaultCode
 from arbiter.match import Clock, Validation, validate
@@ -110,3 +110,15 @@ def test_open_tables_are_as_claimed(
     if broken:
         (reason,) = validation.reasons
         assert reason.startswith("black_lady: bot.toml says max_open_tables = 3, but the bot's greeting says ")
+
+
+def test_node(versions: FileVersions, tmp_path: Path) -> None:
+    """It runs in the cage as the table says; speaking the protocol is its own affair."""
+    try:
+        Runtimes.from_environment({})["node"].require()
+    except RuntimeMissing as error:
+        pytest.skip(str(error))
+    (tmp_path / "bot.toml").write_text('[bot]\nname = "js"\nruntime = "node"\nrun = ["node", "bot.js", "word"]\n')
+    (tmp_path / "bot.js").write_text("console.log(process.argv[2], process.env.ARBITER_ADDRESS); process.exit(3)\n")
+    (trial,) = run(versions, tmp_path).trials
+    assert (trial.ending, trial.log) == ("exit status 3", "word unix:/run/arbiter.sock\n")

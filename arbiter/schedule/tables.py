@@ -14,7 +14,7 @@ from typing import Final
 STEPS: Final = 100_000
 """Members tried at a table before the search gives up."""
 
-EXCHANGES: Final = 400
+EXCHANGES: Final = 1_500
 """Exchanges tried where it has given up."""
 
 REST: Final = 8

@@ -151,15 +151,16 @@ def test_a_run_that_is_ended_in_any_way_goes_on_where_it_was(
 def test_a_knockout_killed_in_its_second_stage_comes_to_the_same_plan_and_standings(
     place: Place, tmp_path: Path
 ) -> None:
-    bots = [SAMPLES / "uniform", BOTS / "slow", SAMPLES / "uniform", SAMPLES / "lowest", BOTS / "slow"]
+    bots = [SAMPLES / "uniform", BOTS / "slow", SAMPLES / "uniform", SAMPLES / "lowest", SAMPLES / "uniform"]
     cup = tournament_file(tmp_path, bots, boards=1, name="knockout", kind="knockout")
     undisturbed = place.run("tournament", "run", cup, "--json")
     assert (undisturbed.returncode, undisturbed.stderr) == (0, "")
-    first = newest(place)
     with place.start("tournament", "run", cup) as run, Store.open(place.data / "arbiter.db") as store:
-        until(lambda: newest(place) != first and len(store.matches(newest(place))) == 2, "the final is planned")
+        first, before = store.tournaments()[0].id, len(store.tournaments())
+        until(lambda: len(store.tournaments()) == before + 1, "the plan is written")
+        second = store.tournaments()[0].id
+        until(lambda: len(store.matches(second)) == 2, "the final is planned")
         end_in_mid_sitting(place, run, signal.SIGKILL)
-    second = newest(place)
     outcome = place.run("tournament", "resume", second, "--json")
     assert (outcome.returncode, outcome.stderr) == (0, "")
     assert standings(outcome.stdout) == standings(undisturbed.stdout)

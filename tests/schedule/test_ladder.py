@@ -115,8 +115,8 @@ def test_new_versions_come_first_and_their_matches_are_not_held_against_them() -
     ladder = Ladder(12, 4)
     for _ in range(50):
         ladder.step()
-    ladder.contenders += [Contender("new1", "n1", 0.0, 5.0, 0), Contender("new2", "n2", 0.0, 5.0, 0)]
-    ladder.unsure += [5.0, 5.0]
+    ladder.contenders += [Contender("new1", "n1", 0.0, 0.1, 0), Contender("new2", "n2", 0.0, 0.1, 0)]
+    ladder.unsure += [0.1, 0.1]  # so it is not their errors that put them first
     ladder.recent.clear()
     ladder.played.clear()
     first = [ladder.step() for _ in range(2 * PLACEMENT)]

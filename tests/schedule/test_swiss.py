@@ -114,6 +114,14 @@ def test_every_stage_is_full_and_byes_and_places_are_dealt_out_evenly(data: st.D
             assert max(times) <= -(-number // seats) + 1, "places come round"
 
 
+@pytest.mark.parametrize(("entrants", "seats", "stages"), [(5, 4, 5), (9, 4, 9), (11, 4, 11), (7, 3, 14), (8, 5, 8)])
+def test_byes_come_round(entrants: int, seats: int, stages: int) -> None:
+    for seed in range(5):
+        played, _ = swiss(entrants, seats, stages, random.Random(seed))
+        seated = Counter(entrant for stage in played for result in stage for entrant in result.entrants)
+        assert set(seated.values()) == {stages * (entrants - entrants % seats) // entrants}
+
+
 @pytest.mark.parametrize(
     ("entrants", "seats", "stages"),
     [(16, 4, 3), (17, 4, 3), (20, 4, 4), (33, 4, 5), (64, 4, 6), (30, 3, 6), (40, 5, 4), (66, 6, 4), (121, 11, 3)],

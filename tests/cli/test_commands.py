@@ -15,10 +15,11 @@ from arbiter.cli import console
 from arbiter.cli.tables import estimate, ordinal, probability, ranks, rating
 from arbiter.match import hand_to_dict
 from arbiter.store import SittingKey, Store
-from arbiter.tournament import details, released_replay, report
+from arbiter.tournament import Desk, details, released_replay, report
+from arbiter.tournament.stages import write_next_stage
 from tests.cli.conftest import Call
 from tests.e2e.support import BOTS, SAMPLES
-from tests.tournament.support import ID
+from tests.tournament.support import ID, create, play_all, spec_of
 
 NAMES = ["bot0", "bot1", "bot2", "bot3"]
 
@@ -71,6 +72,35 @@ def test_standings_for_programs_and_for_people_are_the_same(call: Call, played: 
         assert estimate(row.standing.points) in line
         assert rating(row.rating) in line
         assert ranks(*(row.standing.ranks or (0, 0))) in line
+
+
+@pytest.mark.parametrize(
+    ("options", "heading", "shown"),
+    [
+        ({"format": "swiss", "swiss": {"stages": 2}}, " score ", r"[0-6](\.5)?"),
+        ({"format": "knockout"}, " reached ", "final|stage 1"),
+    ],
+)
+def test_what_ranks_in_a_format_is_shown_beside_the_points(
+    call: Call, tmp_path: Path, options: dict[str, Any], heading: str, shown: str
+) -> None:
+    with Store.open(tmp_path / "arbiter.db") as store:
+        create(store, spec_of(5, boards=1, **options))
+        desk = Desk(store)
+        play_all(store, desk)
+        while write_next_stage(store, ID):
+            play_all(store, desk)
+        found = report(store, ID)
+    table = call("tournament", "standings", ID, "--data-dir", tmp_path)
+    assert (table.status, table.errors) == (0, "")
+    assert heading in table.output
+    order = []
+    for line in table.output.split("Crosstable")[0].splitlines():
+        cells = [cell.strip() for cell in line.strip("│").split("│")]
+        if len(cells) > 3 and cells[1].startswith("bot"):
+            assert re.fullmatch(shown, cells[3])
+            order.append(cells[1])
+    assert [name for name in order if name != "bot"] == [row.name for row in found.rows]
 
 
 def test_details_are_shown_when_asked_for(call: Call, played: Path) -> None:

@@ -74,19 +74,20 @@ class _Watched(ProcessLink):
         return 1 - self.left / given if given else 1.0
 
 
-def play(numbers: Sequence[int], boards: int, clock: Clock) -> list[Count]:
+def play(numbers: Sequence[int], boards: int, clock: Clock, watched: bool = True) -> list[Count]:
     """Sittings of this many boards one after the other, all boards of a sitting open at once.
 
-    ``numbers`` tell the sittings' deals apart. As in a worker, one event loop serves all sittings of a process.
+    ``numbers`` tell the sittings' deals apart. Unless the machine is ``watched``, no lost time is given back. As in a
+    worker, one event loop serves all sittings of a process.
     """
 
     async def one_by_one() -> list[Count]:
-        return [await _play(number, boards, clock) for number in numbers]
+        return [await _play(number, boards, clock, watched) for number in numbers]
 
     return asyncio.run(one_by_one())
 
 
-async def _play(number: int, boards: int, clock: Clock) -> Count:
+async def _play(number: int, boards: int, clock: Clock, watched: bool) -> Count:
     plan = SittingPlan(
         sitting=f"instant/{number}/0",
         rules=RULES,
@@ -113,7 +114,7 @@ async def _play(number: int, boards: int, clock: Clock) -> Count:
             links.append(_Watched(cage, launch, connection))
         async with host:
             try:
-                record = await play_sitting(plan, links, read_load=LoadMeter().read)
+                record = await play_sitting(plan, links, read_load=LoadMeter().read if watched else None)
             except Starved:
                 return Count(0, 0, 0, 1, max(link.share_used(clock) for link in links))
     codes = [fault.code for hand in record.hands for fault in hand.faults] + [fault.code for fault in record.faults]

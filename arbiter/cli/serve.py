@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from arbiter.cli.console import errors
-from arbiter.cli.options import DataDir, Unsafe, data_folder, need_server
+from arbiter.cli.options import DataDir, Listen, RedisUrl, Unsafe, Workers, data_folder, need_server
 from arbiter.errors import UsageError
 
 if TYPE_CHECKING:
     import grpc
 
+    from arbiter.cli.local import LocalOptions
     from arbiter.store import Store
 
 DEFAULT_LISTEN = "127.0.0.1:7171"
@@ -25,7 +25,7 @@ DEFAULT_LISTEN = "127.0.0.1:7171"
 def serve(
     listen: Annotated[
         str,
-        typer.Option("--listen", envvar="ARBITER_PUBLIC_LISTEN", help="HOST:PORT or unix:PATH where callers dial."),
+        typer.Option("--address", envvar="ARBITER_PUBLIC_ADDRESS", help="HOST:PORT or unix:PATH where callers dial."),
     ] = DEFAULT_LISTEN,
     tls_certificate: Annotated[
         Path | None, typer.Option("--tls-cert", help="Certificate chain, PEM.", show_default=False)
@@ -47,17 +47,22 @@ def serve(
         list[str] | None,
         typer.Option("--rules", help="A rule set in which new versions are tried out; by default black_lady."),
     ] = None,
+    workers: Workers = None,
+    redis_url: RedisUrl = None,
+    worker_listen: Listen = None,
     unsafe_processes: Unsafe = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Serve the public API until Ctrl-C or SIGTERM: take submissions, build them and try them out."""
+    """Serve the public API until Ctrl-C or SIGTERM: take submissions, try them out, play tournaments."""
     need_server()
     from arbiter.cli.event import open_store
+    from arbiter.cli.local import LocalOptions
 
     data = data_folder(data_dir)
     with open_store(data) as store:
         credentials = _credentials(data, listen, tls_certificate, tls_key, self_signed, plain)
-        asyncio.run(_serve(store, data, listen, credentials, tuple(rules or ("black_lady",)), unsafe_processes))
+        options = LocalOptions(data, redis_url, worker_listen, workers or 0, unsafe_processes)
+        asyncio.run(_serve(store, listen, credentials, tuple(rules or ("black_lady",)), options))
 
 
 def _credentials(
@@ -82,29 +87,24 @@ def _credentials(
 
 
 async def _serve(
-    store: Store,
-    data: Path,
-    listen: str,
-    credentials: grpc.ServerCredentials | None,
-    rules: tuple[str, ...],
-    unsafe_processes: bool,
+    store: Store, listen: str, credentials: grpc.ServerCredentials | None, rules: tuple[str, ...], options: LocalOptions
 ) -> None:
-    from arbiter.cli.registry_service import registry_server
+    from arbiter.cli.service import public_service
 
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    async with registry_server(store, data, listen, credentials, rules, unsafe_processes) as (server, life):
-        errors.print(f"serving at {server.address}", markup=False, highlight=False)
-        living = asyncio.ensure_future(life.run())
+    async with public_service(store, listen, credentials, rules, options) as service:
+        errors.print(f"serving at {service.address}", markup=False, highlight=False)
+        jobs = [asyncio.ensure_future(job()) for job in service.jobs]
         waiting = asyncio.ensure_future(stopped.wait())
         try:
-            await asyncio.wait({living, waiting}, return_when=asyncio.FIRST_COMPLETED)
-            if living.done():
-                living.result()
+            await asyncio.wait({*jobs, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            for job in jobs:
+                if job.done():
+                    job.result()
         finally:
-            living.cancel()
-            waiting.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await living
+            for task in (*jobs, waiting):
+                task.cancel()
+            await asyncio.gather(*jobs, waiting, return_exceptions=True)

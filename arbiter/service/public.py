@@ -10,10 +10,13 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from arbiter.api.registry.v1 import registry_pb2, registry_pb2_grpc
+from arbiter.api.tournament.v1 import tournament_pb2, tournament_pb2_grpc
 from arbiter.service.listening import add_port
 from arbiter.service.registry_service import RegistryServicer
+from arbiter.service.tournament_service import TournamentServicer
 
 REGISTRY_SERVICE: Final = registry_pb2.DESCRIPTOR.services_by_name["RegistryService"].full_name
+TOURNAMENT_SERVICE: Final = tournament_pb2.DESCRIPTOR.services_by_name["TournamentService"].full_name
 
 MAX_MESSAGE_BYTES: Final = 1024 * 1024
 """Largest message that is taken; packages come in chunks."""
@@ -40,6 +43,7 @@ class PublicServer:
 
     Args:
         registry: answers contestants.
+        tournaments: answers hosts and all who follow tournaments.
         listen: the address.
         credentials: for TLS; None for plain text, which the caller has to have thought about.
 
@@ -48,14 +52,21 @@ class PublicServer:
         InfrastructureError: on entry, when the address can't be had.
     """
 
-    def __init__(self, registry: RegistryServicer, listen: str, credentials: grpc.ServerCredentials | None) -> None:
+    def __init__(
+        self,
+        registry: RegistryServicer,
+        tournaments: TournamentServicer,
+        listen: str,
+        credentials: grpc.ServerCredentials | None,
+    ) -> None:
         self._listen: Final = listen
         self._credentials: Final = credentials
         self._server: Final = grpc.aio.server(options=_OPTIONS, maximum_concurrent_rpcs=MAX_CALLS)
         registry_pb2_grpc.add_RegistryServiceServicer_to_server(registry, self._server)
+        tournament_pb2_grpc.add_TournamentServiceServicer_to_server(tournaments, self._server)
         self._health: Final = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        names = (REGISTRY_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        names = (REGISTRY_SERVICE, TOURNAMENT_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
         self.address = listen
         """Where it listens, once entered."""
@@ -63,7 +74,7 @@ class PublicServer:
     async def __aenter__(self) -> PublicServer:
         self.address = add_port(self._server, self._listen, self._credentials)
         await self._server.start()
-        for service in ("", REGISTRY_SERVICE):
+        for service in ("", REGISTRY_SERVICE, TOURNAMENT_SERVICE):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
         return self
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -16,10 +14,9 @@ from arbiter.errors import UsageError
 from arbiter.registry.registry import Registry
 from arbiter.registry.uploads import Declared
 from arbiter.service.calls import Context, answering, caller
+from arbiter.service.pages import page_size, page_token, read_page_token
 from arbiter.store import Accounts, Scope, Version, Versions, VersionState
 
-PAGE: Final = 100
-MAX_PAGE: Final = 1000
 MAX_CHUNK: Final = 256 * 1024
 LOOK_AGAIN: Final = 0.25
 """Seconds between two looks at a version that somebody follows."""
@@ -104,24 +101,24 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
         """See the contract."""
         async with answering(context):
             await caller(context, self._accounts, Scope.SPECTATOR)
-            size = _page_size(request.page_size)
-            name, number = _read_page_token(request.page_token)
+            size = page_size(request.page_size)
+            name, number = read_page_token(request.page_token)
             found = await asyncio.to_thread(
                 lambda: self._versions.versions(request.bot or None, after=(name, number), limit=size + 1)
             )
         page = found[:size]
-        more = _page_token(page[-1].submission.bot, page[-1].number) if len(found) > size else ""
+        more = page_token(page[-1].submission.bot, page[-1].number) if len(found) > size else ""
         return pb.ListVersionsResponse(versions=map(version_to_message, page), next_page_token=more)
 
     async def ListBots(self, request: pb.ListBotsRequest, context: Context) -> pb.ListBotsResponse:
         """See the contract."""
         async with answering(context):
             await caller(context, self._accounts, Scope.SPECTATOR)
-            size = _page_size(request.page_size)
-            name, _ = _read_page_token(request.page_token)
+            size = page_size(request.page_size)
+            name, _ = read_page_token(request.page_token)
             found = await asyncio.to_thread(lambda: self._versions.bots(after=name, limit=size + 1))
         page = found[:size]
-        more = _page_token(page[-1][0], 0) if len(found) > size else ""
+        more = page_token(page[-1][0], 0) if len(found) > size else ""
         return pb.ListBotsResponse(bots=[pb.Bot(name=name, owner=owner) for name, owner in page], next_page_token=more)
 
     async def GetVersionLog(self, request: pb.GetVersionLogRequest, context: Context) -> pb.GetVersionLogResponse:
@@ -157,23 +154,3 @@ def version_to_message(version: Version) -> pb.Version:
     )
     message.create_time.FromDatetime(version.created_at)
     return message
-
-
-def _page_size(asked: int) -> int:
-    return min(asked or PAGE, MAX_PAGE)
-
-
-def _page_token(name: str, number: int) -> str:
-    return base64.urlsafe_b64encode(f"{name}/{number}".encode()).decode()
-
-
-def _read_page_token(token: str) -> tuple[str, int]:
-    if not token:
-        return "", 0
-    try:
-        name, _, number = base64.urlsafe_b64decode(token.encode()).decode().rpartition("/")
-        return name, int(number)
-    except (ValueError, binascii.Error) as error:
-        raise UsageError(
-            f"page_token {token!r} is none of this service's; use a next_page_token as it was given"
-        ) from error

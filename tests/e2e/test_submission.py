@@ -36,7 +36,7 @@ def base() -> Iterator[Path]:
 @contextmanager
 def service(place: Place) -> Iterator[tuple[str, str]]:
     """A running service; its address, and the path of its certificate."""
-    options = ["--listen", "127.0.0.1:0", "--self-signed", "127.0.0.1", "--data-dir", str(place.data)]
+    options = ["--address", "127.0.0.1:0", "--self-signed", "127.0.0.1", "--data-dir", str(place.data)]
     process = subprocess.Popen(
         [*COMMAND, "serve", *options],
         env=environment(place.temporary),
@@ -106,6 +106,6 @@ def test_from_a_clean_machine_to_an_active_version(place: Place, base: Path, tmp
 
 
 def test_other_machines_are_not_served_in_plain_text_unasked(place: Place) -> None:
-    refused = place.run("serve", "--listen", "0.0.0.0:0")
+    refused = place.run("serve", "--address", "0.0.0.0:0")
     assert refused.returncode == 2
     assert refused.stderr.startswith("error: 0.0.0.0:0: other machines may dial it, and without TLS everybody between")

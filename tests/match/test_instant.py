@@ -22,7 +22,7 @@ def test_instant_bots_lose_nothing_on_time_on_a_busy_machine() -> None:
 
 
 def test_a_time_loss_would_be_counted() -> None:
-    (count,) = play([0], 2, Clock(start_up=60.0, bank=0.0, increment=0.0, margin=0.0))
+    (count,) = play([0], 2, Clock(start_up=60.0, bank=0.0, increment=0.0, margin=0.0), watched=False)
     assert (count.time_losses, count.other_faults, count.voids, count.decisions) == (4, 0, 0, 0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,8 +123,7 @@ def test_callers_that_hang_up_leave_nothing_behind(service: Service) -> None:
 
 
 def endless() -> Iterator[bytes]:
-    yield pb.SubmitVersionRequest(
-        header=pb.UploadHeader(request_id="one", size=1 << 20, sha256="0" * 64)
-    ).SerializeToString()
-    while True:
-        yield pb.SubmitVersionRequest(chunk=bytes(1)).SerializeToString()
+    """A header, and then nothing for long."""
+    header = pb.UploadHeader(request_id="one", size=1 << 20, sha256="0" * 64)
+    yield pb.SubmitVersionRequest(header=header).SerializeToString()
+    threading.Event().wait(30)

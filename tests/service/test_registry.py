@@ -33,7 +33,9 @@ from arbiter.registry.registry import Registry
 from arbiter.service import tls
 from arbiter.service.public import REGISTRY_SERVICE, PublicServer
 from arbiter.service.registry_service import RegistryServicer
+from arbiter.service.tournament_service import TournamentServicer
 from arbiter.store import Quota, Scope, Store, VersionState
+from arbiter.tournament.hosting import Hosting
 
 SAMPLES = Path(arbiter.__file__).parent.parent / "sample_bots"
 
@@ -106,7 +108,9 @@ def serving(
             life = Life(store, contents, Builder(contents, folder / "staging"), validate, runtimes)
             registry = Registry(store, contents, folder / "registry", quota)
             servicer = RegistryServicer(store.accounts, store.versions, registry, life.wake)
-            server = PublicServer(servicer, "127.0.0.1:0" if secure else f"unix:{folder}/api.sock", credentials)
+            tournaments = TournamentServicer(store, Hosting(store, contents), lambda: None)
+            place = "127.0.0.1:0" if secure else f"unix:{folder}/api.sock"
+            server = PublicServer(servicer, tournaments, place, credentials)
             await server.__aenter__()
             return server, life
 

@@ -1,0 +1,174 @@
+"""``TournamentService``: what hosts, contestants and spectators ask of tournaments."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Final
+
+from arbiter.api.tournament.v1 import tournament_pb2 as pb
+from arbiter.api.tournament.v1 import tournament_pb2_grpc
+from arbiter.match import write_replay
+from arbiter.service.calls import Context, answering, caller
+from arbiter.service.pages import page_size, page_token, read_page_token
+from arbiter.store import FINISHED, Scope, SittingKey, Store, Token, Tournament
+from arbiter.tournament import TournamentReport, TournamentSpec, report
+from arbiter.tournament.hosting import Hosting
+from arbiter.tournament.replays import BotReport, released_logs, released_replay
+
+LOOK_AGAIN: Final = 0.5
+"""Seconds between two looks at a tournament that somebody follows."""
+
+CHUNK: Final = 256 * 1024
+
+
+class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
+    """Answers callers; the database is used in threads.
+
+    Args:
+        store: plans and results.
+        hosting: makes, starts and cancels tournaments.
+        started: called on the event loop when there may be something to play.
+    """
+
+    def __init__(self, store: Store, hosting: Hosting, started: Callable[[], None]) -> None:
+        self._store: Final = store
+        self._hosting: Final = hosting
+        self._started: Final = started
+
+    async def CreateTournament(
+        self, request: pb.CreateTournamentRequest, context: Context
+    ) -> pb.CreateTournamentResponse:
+        """See the contract."""
+        async with answering(context):
+            token = await caller(context, self._store.accounts, Scope.HOST)
+            made = await asyncio.to_thread(self._hosting.create, token, request.definition, request.request_id)
+            return pb.CreateTournamentResponse(tournament=await asyncio.to_thread(self._message, made))
+
+    async def StartTournament(self, request: pb.StartTournamentRequest, context: Context) -> pb.StartTournamentResponse:
+        """See the contract."""
+        async with answering(context):
+            token = await caller(context, self._store.accounts, Scope.HOST)
+            started = await asyncio.to_thread(self._hosting.start, token, request.tournament)
+            self._started()
+            return pb.StartTournamentResponse(tournament=await asyncio.to_thread(self._message, started))
+
+    async def CancelTournament(
+        self, request: pb.CancelTournamentRequest, context: Context
+    ) -> pb.CancelTournamentResponse:
+        """See the contract."""
+        async with answering(context):
+            token = await caller(context, self._store.accounts, Scope.HOST)
+            cancelled = await asyncio.to_thread(self._hosting.cancel, token, request.tournament)
+            return pb.CancelTournamentResponse(tournament=await asyncio.to_thread(self._message, cancelled))
+
+    async def GetTournament(self, request: pb.GetTournamentRequest, context: Context) -> pb.GetTournamentResponse:
+        """See the contract."""
+        async with answering(context):
+            await caller(context, self._store.accounts, Scope.SPECTATOR)
+            return pb.GetTournamentResponse(tournament=await asyncio.to_thread(self._look, request.tournament))
+
+    async def ListTournaments(self, request: pb.ListTournamentsRequest, context: Context) -> pb.ListTournamentsResponse:
+        """See the contract."""
+        async with answering(context):
+            await caller(context, self._store.accounts, Scope.SPECTATOR)
+            size = page_size(request.page_size)
+            _, start = read_page_token(request.page_token)
+            found = (await asyncio.to_thread(self._store.tournaments))[start : start + size + 1]
+            messages = [await asyncio.to_thread(self._message, each) for each in found[:size]]
+            more = page_token("", start + size) if len(found) > size else ""
+            return pb.ListTournamentsResponse(tournaments=messages, next_page_token=more)
+
+    async def WatchTournament(
+        self, request: pb.WatchTournamentRequest, context: Context
+    ) -> AsyncIterator[pb.WatchTournamentResponse]:
+        """See the contract."""
+        async with answering(context):
+            await caller(context, self._store.accounts, Scope.SPECTATOR)
+            seen: pb.Tournament | None = None
+            while True:
+                found = await asyncio.to_thread(self._store.tournament, request.tournament)
+                message = await asyncio.to_thread(self._message, found)
+                if message != seen:
+                    seen = message
+                    yield pb.WatchTournamentResponse(tournament=message)
+                if found.state in FINISHED:
+                    return
+                await asyncio.sleep(LOOK_AGAIN)
+
+    async def GetStandings(self, request: pb.GetStandingsRequest, context: Context) -> pb.GetStandingsResponse:
+        """See the contract."""
+        async with answering(context):
+            await caller(context, self._store.accounts, Scope.SPECTATOR)
+            found = await asyncio.to_thread(report, self._store, request.tournament)
+            message = await asyncio.to_thread(self._message, found.tournament)
+            return pb.GetStandingsResponse(
+                tournament=message, standings=_standings(found), lowest_wins=found.lowest_wins
+            )
+
+    async def GetReplay(self, request: pb.GetReplayRequest, context: Context) -> AsyncIterator[pb.GetReplayResponse]:
+        """See the contract."""
+        async with answering(context):
+            await caller(context, self._store.accounts, Scope.SPECTATOR)
+            key = SittingKey.parse(request.sitting)
+            text = write_replay(await asyncio.to_thread(released_replay, self._store, key))
+            for start in range(0, len(text), CHUNK):
+                yield pb.GetReplayResponse(chunk=text[start : start + CHUNK])
+
+    async def GetSittingLogs(self, request: pb.GetSittingLogsRequest, context: Context) -> pb.GetSittingLogsResponse:
+        """See the contract."""
+        async with answering(context):
+            token = await caller(context, self._store.accounts, Scope.CONTESTANT)
+            key = SittingKey.parse(request.sitting)
+            logs = await asyncio.to_thread(self._own_logs, token, key)
+            return pb.GetSittingLogsResponse(logs=map(_log, logs))
+
+    def _own_logs(self, token: Token, key: SittingKey) -> list[BotReport]:
+        owners = {entrant.index: entrant.manifest.get("owner") for entrant in self._store.entrants(key.tournament)}
+        reports = released_logs(self._store, key)
+        return [each for each in reports if token.scope is Scope.HOST or owners[each.entrant] == token.owner]
+
+    def _look(self, tournament: str) -> pb.Tournament:
+        return self._message(self._store.tournament(tournament))
+
+    def _message(self, tournament: Tournament) -> pb.Tournament:
+        progress = self._store.progress(tournament.id)
+        message = pb.Tournament(
+            id=tournament.id,
+            name=tournament.name,
+            state=pb.TournamentState.Value(f"TOURNAMENT_STATE_{tournament.state.name}"),
+            failure=tournament.failure or "",
+            rules=TournamentSpec.from_dict(tournament.spec).rules_name,
+            entrants=[entrant.name for entrant in self._store.entrants(tournament.id)],
+            sittings=progress.total,
+            sittings_recorded=progress.recorded,
+            hands=progress.hands,
+        )
+        message.create_time.FromDatetime(tournament.created_at)
+        return message
+
+
+def _standings(found: TournamentReport) -> list[pb.Standing]:
+    return [
+        pb.Standing(
+            rank=row.rank,
+            name=row.name,
+            hands=row.standing.hands,
+            points_per_hand=None if row.standing.points is None else row.standing.points.value,
+            standard_error=None if row.standing.points is None else row.standing.points.standard_error,
+            mean_place=None if row.standing.place is None else row.standing.place.value,
+            faults=row.faults,
+            forfeits=row.forfeits,
+            voids=row.voids,
+        )
+        for row in found.rows
+    ]
+
+
+def _log(found: BotReport) -> pb.BotLog:
+    return pb.BotLog(
+        entrant=found.name,
+        ending=found.ending or "",
+        log=found.log,
+        faults=[f"{fault.code}: {fault.detail}" for fault in found.faults],
+    )

@@ -1,0 +1,127 @@
+"""Tournaments between submitted versions: made from a text and the registry, started and cancelled from afar."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from arbiter.errors import UsageError
+from arbiter.packages import Versions as Contents
+from arbiter.store import (
+    AuditEntry,
+    Entrant,
+    Store,
+    Token,
+    Tournament,
+    TournamentState,
+    UnknownTournament,
+    VersionState,
+)
+from arbiter.tournament.planning import plan_tournament
+from arbiter.tournament.spec import EntrantSpec, SpecError, TournamentSpec, parse_spec
+
+MAX_DEFINITION: Final = 256 * 1024
+"""Largest tournament file, in bytes."""
+
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class Hosting:
+    """What a host may do. Methods may be called from several threads.
+
+    Args:
+        store: where plans and versions are.
+        contents: where the content of versions is.
+    """
+
+    def __init__(self, store: Store, contents: Contents) -> None:
+        self._store: Final = store
+        self._contents: Final = contents
+
+    def create(self, token: Token, definition: str, request_id: str) -> Tournament:
+        """Make a tournament from a tournament file whose entrants name versions; the same request makes no second one.
+
+        Raises:
+            SpecError: the file asks for something impossible, or an entrant can't be scheduled; says why.
+            UsageError: the request id has another form, or made another tournament.
+        """
+        if not _REQUEST_ID.fullmatch(request_id):
+            raise UsageError(f"request_id {request_id!r}: write 1 to 64 letters, digits, hyphens and underscores")
+        if len(definition.encode()) > MAX_DEFINITION:
+            raise SpecError(f"definition: has more than {MAX_DEFINITION} bytes; that is no tournament file")
+        try:
+            spec = parse_spec(tomllib.loads(definition), Path())
+        except tomllib.TOMLDecodeError as error:
+            raise SpecError(f"definition: is no TOML: {error}") from error
+        tournament_id = f"{spec.name}-{hashlib.sha256(request_id.encode()).hexdigest()[:12]}"
+        try:
+            return self._again(tournament_id, spec)
+        except UnknownTournament:
+            pass
+        entrants = self._entrants(spec)
+        now = datetime.now(UTC)
+        tournament, matches = plan_tournament(tournament_id, spec, entrants, now)
+        self._store.create_tournament(tournament, entrants, matches, spec.seatings.sittings(spec.rules))
+        self._note(token, "tournament.create", tournament_id)
+        return tournament
+
+    def start(self, token: Token, tournament: str) -> Tournament:
+        """Let a tournament be played; raises `TransitionRefused` when it can't be."""
+        self._store.retry_failed(tournament)
+        started = self._store.set_state(tournament, TournamentState.RUNNING, now=datetime.now(UTC))
+        self._note(token, "tournament.start", tournament)
+        return started
+
+    def cancel(self, token: Token, tournament: str) -> Tournament:
+        """End a tournament for good; raises `TransitionRefused` when it is over."""
+        cancelled = self._store.set_state(tournament, TournamentState.CANCELLED, now=datetime.now(UTC))
+        self._note(token, "tournament.cancel", tournament)
+        return cancelled
+
+    def _again(self, tournament_id: str, spec: TournamentSpec) -> Tournament:
+        earlier = self._store.tournament(tournament_id)
+        if earlier.spec != spec.to_dict():
+            raise UsageError(f"this request id has made {tournament_id} from another file; choose a new one")
+        return earlier
+
+    def _entrants(self, spec: TournamentSpec) -> list[Entrant]:
+        found: list[Entrant] = []
+        for index, entrant in enumerate(spec.entrants):
+            try:
+                made = self._entrant(index, entrant)
+            except SpecError:
+                raise
+            except UsageError as error:
+                raise SpecError(f"entrants.{index + 1}.bot: {error}") from error
+            twin = next((other for other in found if other.name == made.name), None)
+            if twin is not None:
+                raise SpecError(
+                    f"entrants.{index + 1}: {made.name!r} is entrant {twin.index + 1} already; give it a name"
+                )
+            found.append(made)
+        return found
+
+    def _entrant(self, index: int, entrant: EntrantSpec) -> Entrant:
+        name, _, number = str(entrant.folder).partition("@")
+        if number and not number.isdecimal():
+            raise UsageError(f"{str(entrant.folder)!r} names no version; write BOT or BOT@N, such as mybot@3")
+        version = self._store.versions.get(name, int(number) if number else None)
+        if version.state is not VersionState.ACTIVE:
+            reason = f": {version.failure}" if version.failure else ""
+            raise UsageError(f"{version.name} is {version.state}{reason}; only an active version can be scheduled")
+        folder = self._contents.open(version.built)
+        return Entrant(
+            index,
+            entrant.name or version.name,
+            version.built,
+            str(folder),
+            {**version.submission.manifest, "owner": version.submission.owner},
+        )
+
+    def _note(self, token: Token, action: str, tournament: str) -> None:
+        now = datetime.now(UTC)
+        self._store.accounts.note(AuditEntry(now, token.id, token.owner, action, tournament))

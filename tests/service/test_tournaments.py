@@ -1,0 +1,254 @@
+"""Tournaments over gRPC: made from submitted versions, started, followed and shown, to whom they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import grpc
+import pytest
+
+from arbiter.api.tournament.v1 import tournament_pb2 as pb
+from arbiter.api.tournament.v1 import tournament_pb2_grpc
+from arbiter.match import read_replay
+from arbiter.registry.life import Validation
+from arbiter.store import Scope, TournamentState
+from arbiter.tournament import Desk
+from tests.service.test_registry import Service, package, refusal, serving, submit
+from tests.tournament.support import Lowest, Revoker, granted, played, report, text_of
+
+FILE = """
+name = "cup"
+deal_seed = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+[match]
+boards = 2
+[[entrants]]
+bot = "lowest@1"
+[[entrants]]
+bot = "lowest"
+name = "newest"
+[[entrants]]
+bot = "uniform"
+[[entrants]]
+bot = "batch@1"
+"""
+
+
+class Caller:
+    """One user of a service."""
+
+    def __init__(self, service: Service, owner: str, scope: Scope) -> None:
+        self._channel = grpc.insecure_channel(service.address)
+        self.stub = tournament_pb2_grpc.TournamentServiceStub(self._channel)
+        self.metadata = (("authorization", f"Bearer {service.token(owner, scope)}"),)
+
+    def create(self, definition: str = FILE, request_id: str = "one") -> pb.Tournament:
+        request = pb.CreateTournamentRequest(definition=definition, request_id=request_id)
+        return self.stub.CreateTournament(request, metadata=self.metadata).tournament
+
+    def start(self, tournament: str) -> pb.Tournament:
+        return self.stub.StartTournament(
+            pb.StartTournamentRequest(tournament=tournament), metadata=self.metadata
+        ).tournament
+
+    def cancel(self, tournament: str) -> pb.Tournament:
+        return self.stub.CancelTournament(
+            pb.CancelTournamentRequest(tournament=tournament), metadata=self.metadata
+        ).tournament
+
+    def standings(self, tournament: str) -> pb.GetStandingsResponse:
+        return self.stub.GetStandings(pb.GetStandingsRequest(tournament=tournament), metadata=self.metadata)
+
+    def watch(self, tournament: str) -> Iterator[pb.Tournament]:
+        for response in self.stub.WatchTournament(
+            pb.WatchTournamentRequest(tournament=tournament), metadata=self.metadata
+        ):
+            yield response.tournament
+
+    def replay(self, sitting: str) -> bytes:
+        return b"".join(
+            part.chunk for part in self.stub.GetReplay(pb.GetReplayRequest(sitting=sitting), metadata=self.metadata)
+        )
+
+    def logs(self, sitting: str) -> list[pb.BotLog]:
+        return list(self.stub.GetSittingLogs(pb.GetSittingLogsRequest(sitting=sitting), metadata=self.metadata).logs)
+
+    def close(self) -> None:
+        self._channel.close()
+
+
+async def accept(_: Path) -> Validation:
+    """Stands where sittings against stand-ins are played, which other tests do."""
+    return Validation(True, "played", "")
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    """With four versions: two of ada's, and one each of bob's and carol's."""
+    with serving(tmp_path, validate=accept) as found:
+        for owner, name, request_id in (("ada", "lowest", "1"), ("ada", "lowest", "2"), ("bob", "uniform", "1")):
+            with found.client(found.token(owner)) as client:
+                submit(client, package(name), request_id)
+        with found.client(found.token("carol")) as client:
+            submit(client, package("batch"))
+        assert found.life is not None
+        for version in found.store.versions.unfinished():
+            found.do(found.life.advance(version))
+        yield found
+
+
+@pytest.fixture
+def host(service: Service) -> Iterator[Caller]:
+    caller = Caller(service, "hal", Scope.HOST)
+    yield caller
+    caller.close()
+
+
+@pytest.fixture
+def ada(service: Service) -> Iterator[Caller]:
+    caller = Caller(service, "ada", Scope.CONTESTANT)
+    yield caller
+    caller.close()
+
+
+def play(service: Service, tournament: str, sittings: int, *, cheat: bool = False) -> None:
+    """What workers would report of the first sittings."""
+    desk = Desk(service.store)
+    for key in service.store.planned(tournament)[:sittings]:
+        grant = granted(desk, str(key))
+        bots = [Revoker() if cheat and place == 1 else Lowest() for place in range(4)]
+        report(desk, grant, text_of(played(grant.plan, bots)))
+
+
+def test_a_tournament_is_made_of_versions_and_waits(service: Service, host: Caller) -> None:
+    made = host.create()
+    assert made.state == pb.TOURNAMENT_STATE_SCHEDULED
+    assert list(made.entrants) == ["lowest@1", "newest", "uniform@1", "batch@1"]
+    assert (made.sittings, made.sittings_recorded, made.rules) == (4, 0, "black_lady")
+    entrants = service.store.entrants(made.id)
+    assert [entrant.manifest["owner"] for entrant in entrants] == ["ada", "ada", "bob", "carol"]
+    assert all(Path(entrant.folder).name == entrant.digest for entrant in entrants)
+    assert host.create() == made, "the same request makes no second"
+    assert len(service.store.tournaments()) == 1
+    with pytest.raises(grpc.RpcError, match="this request id has made cup-"):
+        host.create(FILE.replace("boards = 2", "boards = 3"))
+
+
+def test_it_is_started_followed_and_shown(service: Service, host: Caller, ada: Caller) -> None:
+    tournament = host.create().id
+    assert host.start(tournament).state == pb.TOURNAMENT_STATE_RUNNING
+    following = ada.watch(tournament)
+    assert next(following).sittings_recorded == 0
+    play(service, tournament, 4)
+    assert next(following).sittings_recorded == 4
+    service.store.set_state(tournament, TournamentState.COMPLETED, now=datetime.now(UTC))
+    assert [seen.state for seen in following] == [pb.TOURNAMENT_STATE_COMPLETED]
+    found = ada.standings(tournament)
+    assert found.lowest_wins
+    assert [row.rank for row in found.standings] == sorted(row.rank for row in found.standings)
+    assert sum(row.points_per_hand for row in found.standings) == pytest.approx(26.0)
+    assert all(row.hands == 8 and not row.faults for row in found.standings)
+    replay = read_replay(ada.replay(f"{tournament}/0/0"))
+    assert (replay.sitting, replay.boards) == (f"{tournament}/0/0", 2)
+
+
+def test_nothing_of_a_deal_set_is_shown_before_its_last_sitting(service: Service, host: Caller, ada: Caller) -> None:
+    tournament = host.create().id
+    host.start(tournament)
+    play(service, tournament, 3)
+    calls: list[Callable[[], object]] = [
+        lambda: ada.replay(f"{tournament}/0/0"),
+        lambda: ada.logs(f"{tournament}/0/0"),
+    ]
+    for call in calls:
+        with pytest.raises(grpc.RpcError, match="is still being played"):
+            call()
+    assert not any(row.HasField("points_per_hand") for row in ada.standings(tournament).standings)
+
+
+def test_a_bot_s_log_is_its_owner_s_and_the_host_s(service: Service, host: Caller, ada: Caller) -> None:
+    tournament = host.create().id
+    host.start(tournament)
+    play(service, tournament, 4, cheat=True)
+    sitting = f"{tournament}/0/0"
+    assert [log.entrant for log in host.logs(sitting)] == ["lowest@1", "newest", "uniform@1", "batch@1"]
+    mine = ada.logs(sitting)
+    assert [log.entrant for log in mine] == ["lowest@1", "newest"]
+    assert mine[0].faults == []
+    assert mine[1].faults[0].startswith("ILLEGAL_PLAY: ")
+    bob = Caller(service, "bob", Scope.CONTESTANT)
+    assert [log.entrant for log in bob.logs(sitting)] == ["uniform@1"]
+    bob.close()
+    spectator = Caller(service, "eve", Scope.SPECTATOR)
+    with pytest.raises(grpc.RpcError, match="needs a token with scope contestant"):
+        spectator.logs(sitting)
+    assert spectator.standings(tournament).standings[0].faults is not None
+    spectator.close()
+
+
+def test_only_the_host_makes_starts_and_cancels(service: Service, host: Caller, ada: Caller) -> None:
+    """aiarena-web#367."""
+    tournament = host.create().id
+    calls: list[Callable[[], object]] = [
+        lambda: ada.create(request_id="two"),
+        lambda: ada.start(tournament),
+        lambda: ada.cancel(tournament),
+    ]
+    for call in calls:
+        with pytest.raises(grpc.RpcError, match="this needs a token with scope host") as caught:
+            call()
+        assert refusal(caught.value)[0] is grpc.StatusCode.PERMISSION_DENIED
+    assert host.cancel(tournament).state == pb.TOURNAMENT_STATE_CANCELLED
+    with pytest.raises(grpc.RpcError) as caught:
+        host.start(tournament)
+    assert refusal(caught.value)[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "WRONG_STATE")
+    assert [entry.action for entry in service.store.accounts.audit(2)] == ["tournament.cancel", "tournament.create"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"lowest@1"', '"nobody"', "entrants.1.bot: there is no bot 'nobody'"),
+        ('"lowest@1"', '"lowest@9"', "entrants.1.bot: there is no version lowest@9"),
+        ('"lowest@1"', '"lowest@x"', "entrants.1.bot: 'lowest@x' names no version"),
+        ('"lowest@1"', '"../lowest"', "entrants.1.bot: there is no bot '../lowest'"),
+        ('name = "newest"', 'name = "lowest@1"', "entrants.2: 'lowest@1' is entrant 1 already"),
+        ("boards = 2", "boards = 0", "match.boards: input should be greater"),
+        ("[match]", "[match", "definition: is no TOML"),
+    ],
+)
+def test_what_can_not_be_held_is_refused_with_the_reason(host: Caller, old: str, new: str, said: str) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        host.create(FILE.replace(old, new))
+    code, _, message = refusal(caught.value)
+    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert said in message
+
+
+def test_a_version_that_is_not_active_is_not_scheduled_and_the_refusal_says_why(service: Service, host: Caller) -> None:
+    """battlecode21#13."""
+    with service.client(service.token("hal", Scope.HOST)) as client:
+        client.retire("uniform", 1)
+    with pytest.raises(grpc.RpcError, match="its latest, uniform@1, is retired"):
+        host.create()
+    with pytest.raises(grpc.RpcError, match="uniform@1 is retired; only an active version can be scheduled"):
+        host.create(FILE.replace('"uniform"', '"uniform@1"'))
+    assert service.store.tournaments() == []
+
+
+def test_lists_come_in_pages_newest_first(host: Caller) -> None:
+    made = [host.create(request_id=f"r{number}").id for number in range(5)]
+    seen: list[str] = []
+    token = ""
+    while True:
+        request = pb.ListTournamentsRequest(page_size=2, page_token=token)
+        page = host.stub.ListTournaments(request, metadata=host.metadata)
+        seen += [tournament.id for tournament in page.tournaments]
+        token = page.next_page_token
+        if not token:
+            break
+    assert seen == made[::-1]
+    with pytest.raises(grpc.RpcError, match="there is no tournament") as caught:
+        host.standings("nothing")
+    assert refusal(caught.value)[:2] == (grpc.StatusCode.NOT_FOUND, "UNKNOWN_TOURNAMENT")

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from arbiter import __version__
-from arbiter.cli import bot, cage, demo, gate, replay, rules, serve, sitting, submission, token, tournament
+from arbiter.cli import bot, cage, demo, gate, hosting, replay, rules, serve, sitting, submission, token, tournament
 from arbiter.cli.console import ConsoleHandler, errors, one_line
 from arbiter.engine import COMPILED
 from arbiter.errors import ArbiterError, InfrastructureError
@@ -34,6 +34,7 @@ app.add_typer(bot.app, name="bot")
 app.add_typer(cage.app, name="cage")
 app.add_typer(rules.app, name="rules")
 app.add_typer(sitting.app, name="sitting")
+app.add_typer(hosting.app, name="service")
 app.add_typer(token.app, name="token")
 tournament.app.command("deals")(replay.deals)
 for command in (submission.submit, submission.versions, submission.logs, submission.retire):

@@ -6,68 +6,32 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO, Final, NoReturn, TypeVar
+from typing import BinaryIO, Final
 
 import grpc
 
 from arbiter.api.registry.v1 import registry_pb2 as pb
 from arbiter.api.registry.v1 import registry_pb2_grpc
-from arbiter.errors import ArbiterError, InfrastructureError, UsageError
-
-Request = TypeVar("Request")
-Response = TypeVar("Response")
+from arbiter.cli.dialling import Client, Server
+from arbiter.errors import InfrastructureError
 
 CHUNK: Final = 128 * 1024
-PATIENCE: Final = 30.0
-"""Seconds that a call may take, but for those that stream."""
 TRIES: Final = 6
 """How often an upload is taken up again in a row without any byte having arrived."""
 
-_OURS: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN)
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """Where a service is and what it is shown."""
-
-    address: str
-    """``HOST:PORT`` or ``unix:PATH``."""
-    token: str
-    ca: Path | None = None
-    """Certificates to trust instead of the system's, PEM."""
-    plain: bool = False
-    """Without TLS."""
-
 
 class RegistryClient:
-    """Calls of one user; close it by leaving its ``with`` statement.
-
-    Every method raises `UsageError` for what the service refuses and `InfrastructureError` when it can't be had.
-    """
+    """Calls of one user; close it by leaving its ``with`` statement. Its methods raise as `Client` does."""
 
     def __init__(self, server: Server) -> None:
-        self._address: Final = server.address
-        self._metadata: Final = (("authorization", f"Bearer {server.token}"),)
-        options = [("grpc.keepalive_time_ms", 30_000)]
-        if server.plain or server.address.startswith("unix:"):
-            self._channel = grpc.insecure_channel(server.address, options)
-        else:
-            try:
-                roots = None if server.ca is None else server.ca.read_bytes()
-            except OSError as error:
-                raise UsageError(
-                    f"{server.ca}: can't be read: {error.strerror}; name the service's certificate"
-                ) from error
-            self._channel = grpc.secure_channel(server.address, grpc.ssl_channel_credentials(roots), options)
-        self._stub: Final = registry_pb2_grpc.RegistryServiceStub(self._channel)
+        self._client: Final = Client(server)
+        self._stub: Final = registry_pb2_grpc.RegistryServiceStub(self._client.channel)
 
     def __enter__(self) -> RegistryClient:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._channel.close()
+        self._client.close()
 
     def submit(
         self,
@@ -93,18 +57,18 @@ class RegistryClient:
         arrived, tries, pause = -1, 0, 0.25
         while True:
             try:
-                received = self._call(self._stub.GetUpload, pb.GetUploadRequest(request_id=request_id)).received
+                received = self._client.call(self._stub.GetUpload, pb.GetUploadRequest(request_id=request_id)).received
                 if received > arrived:
                     arrived, tries = received, 0
                 header = pb.UploadHeader(
                     request_id=request_id, size=size, sha256=sha256, offset=received, message=message, commit=commit
                 )
                 parts = _parts(header, package, on_progress)
-                return self._stub.SubmitVersion(parts, metadata=self._metadata).version
+                return self._stub.SubmitVersion(parts, metadata=self._client.metadata).version
             except grpc.RpcError as error:
                 tries += 1
                 if error.code() is not grpc.StatusCode.UNAVAILABLE or tries >= TRIES:
-                    self._fail(error)
+                    self._client.fail(error)
             except InfrastructureError:
                 tries += 1
                 if tries >= TRIES:
@@ -116,21 +80,21 @@ class RegistryClient:
         """A version now and after each change, up to the state in which nothing happens by itself any more."""
         try:
             for response in self._stub.WatchVersion(
-                pb.WatchVersionRequest(bot=bot, number=number), metadata=self._metadata
+                pb.WatchVersionRequest(bot=bot, number=number), metadata=self._client.metadata
             ):
                 yield response.version
         except grpc.RpcError as error:
-            self._fail(error)
+            self._client.fail(error)
 
     def version(self, bot: str, number: int = 0) -> pb.Version:
         """A version; without a number the newest active one."""
-        return self._call(self._stub.GetVersion, pb.GetVersionRequest(bot=bot, number=number)).version
+        return self._client.call(self._stub.GetVersion, pb.GetVersionRequest(bot=bot, number=number)).version
 
     def versions(self, bot: str = "") -> Iterator[pb.Version]:
         """All versions of a bot, or of all."""
         token = ""
         while True:
-            page = self._call(self._stub.ListVersions, pb.ListVersionsRequest(bot=bot, page_token=token))
+            page = self._client.call(self._stub.ListVersions, pb.ListVersionsRequest(bot=bot, page_token=token))
             yield from page.versions
             token = page.next_page_token
             if not token:
@@ -138,20 +102,11 @@ class RegistryClient:
 
     def log(self, bot: str, number: int) -> str:
         """What building and validating a version wrote."""
-        return str(self._call(self._stub.GetVersionLog, pb.GetVersionLogRequest(bot=bot, number=number)).log)
+        return str(self._client.call(self._stub.GetVersionLog, pb.GetVersionLogRequest(bot=bot, number=number)).log)
 
     def retire(self, bot: str, number: int) -> pb.Version:
         """Take a version back."""
-        return self._call(self._stub.RetireVersion, pb.RetireVersionRequest(bot=bot, number=number)).version
-
-    def _call(self, method: grpc.UnaryUnaryMultiCallable[Request, Response], request: Request) -> Response:
-        try:
-            return method(request, metadata=self._metadata, timeout=PATIENCE)
-        except grpc.RpcError as error:
-            self._fail(error)
-
-    def _fail(self, error: grpc.RpcError) -> NoReturn:
-        raise _translated(self._address, error) from error
+        return self._client.call(self._stub.RetireVersion, pb.RetireVersionRequest(bot=bot, number=number)).version
 
 
 def _parts(
@@ -164,16 +119,3 @@ def _parts(
         yield pb.SubmitVersionRequest(chunk=chunk)
         sent += len(chunk)
         on_progress(sent, header.size)
-
-
-def _translated(address: str, error: grpc.RpcError) -> ArbiterError:
-    code, details = error.code(), error.details() or ""
-    if code is grpc.StatusCode.UNAVAILABLE and "CERTIFICATE_VERIFY_FAILED" in details:
-        return UsageError(f"the certificate of {address} is not trusted; give the service's own with --ca FILE")
-    if code is grpc.StatusCode.UNAVAILABLE:
-        return InfrastructureError(f"{address} can't be reached: {details}")
-    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return InfrastructureError(f"{address} did not answer within {PATIENCE:g} s")
-    if code in _OURS:
-        return InfrastructureError(f"{address}: {details}")
-    return UsageError(details)

@@ -13,36 +13,11 @@ from rich.table import Table
 
 from arbiter.api.registry.v1 import registry_pb2 as pb
 from arbiter.cli.console import errors, one_line, output, print_json, results_console
+from arbiter.cli.dialling import ApiToken, Authority, Plain, ServerAddress, server_of
 from arbiter.cli.options import Json
-from arbiter.cli.registry_client import RegistryClient, Server
+from arbiter.cli.registry_client import RegistryClient
 from arbiter.errors import UsageError
 from arbiter.packages import pack
-
-ServerAddress = Annotated[
-    str | None,
-    typer.Option("--server", envvar="ARBITER_SERVER", show_default=False, help="The service's HOST:PORT or unix:PATH."),
-]
-ApiToken = Annotated[
-    str | None,
-    typer.Option(
-        "--token",
-        envvar="ARBITER_API_TOKEN",
-        show_default=False,
-        help="What the host gave you; better set the variable.",
-    ),
-]
-Authority = Annotated[
-    Path | None,
-    typer.Option(
-        "--ca",
-        envvar="ARBITER_CA",
-        show_default=False,
-        help="Certificate to trust, where the service has made its own.",
-    ),
-]
-Plain = Annotated[
-    bool, typer.Option("--plain-text", envvar="ARBITER_PLAIN_TEXT", help="Call without TLS: the token can be read.")
-]
 
 
 def submit(
@@ -60,7 +35,7 @@ def submit(
 
     A broken upload is taken up again where it broke. Exit status 1 when --wait saw it fail.
     """
-    with tempfile.TemporaryFile() as file, _client(server, token, ca, plain_text) as client:
+    with tempfile.TemporaryFile() as file, RegistryClient(server_of(server, token, ca, plain_text)) as client:
         package = cast("BinaryIO", file)
         packed = pack(folder, package)
         request_id = hashlib.sha256(f"{packed.version_digest}\n{message}\n{commit}".encode()).hexdigest()[:40]
@@ -98,7 +73,7 @@ def versions(
     json: Json = False,
 ) -> None:
     """List the versions of a bot, or of all bots."""
-    with _client(server, token, ca, plain_text) as client:
+    with RegistryClient(server_of(server, token, ca, plain_text)) as client:
         found = list(client.versions(bot))
     if json:
         print_json([version_to_dict(version) for version in found])
@@ -122,7 +97,7 @@ def logs(
 ) -> None:
     """Show what building a version and trying it out wrote. For its owner and the host."""
     bot, number = read_version(version)
-    with _client(server, token, ca, plain_text) as client:
+    with RegistryClient(server_of(server, token, ca, plain_text)) as client:
         for line in client.log(bot, number).splitlines():
             output.print(one_line(line), markup=False, highlight=False, soft_wrap=True)
 
@@ -136,7 +111,7 @@ def retire(
 ) -> None:
     """Take a version back: it is not scheduled any more."""
     bot, number = read_version(version)
-    with _client(server, token, ca, plain_text) as client:
+    with RegistryClient(server_of(server, token, ca, plain_text)) as client:
         errors.print(one_line(_said(client.retire(bot, number))), markup=False, highlight=False)
 
 
@@ -162,14 +137,6 @@ def version_to_dict(version: pb.Version) -> dict[str, object]:
         "failure": version.failure,
         "received": version.create_time.ToDatetime().isoformat(timespec="seconds") + "Z",
     }
-
-
-def _client(address: str | None, token: str | None, ca: Path | None, plain: bool) -> RegistryClient:
-    if address is None:
-        raise UsageError("no service is named; give --server HOST:PORT or set ARBITER_SERVER")
-    if not token:
-        raise UsageError("no token; set ARBITER_API_TOKEN to the one that the service's host gave you")
-    return RegistryClient(Server(address, token, ca, plain))
 
 
 def _followed(client: RegistryClient, version: pb.Version) -> pb.Version:

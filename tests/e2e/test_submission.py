@@ -9,13 +9,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.support import COMMAND, REPOSITORY, SAMPLES, Place, environment
+from tests.e2e.support import COMMAND, REPOSITORY, SAMPLES, Place, environment, until
 
 TIMEOUT = 90.0
 
@@ -103,6 +103,52 @@ def test_from_a_clean_machine_to_an_active_version(place: Place, base: Path, tmp
         assert gone.returncode == 2
         assert gone.stderr.startswith("error: no valid token: set ARBITER_API_TOKEN")
         assert gone.stderr.count("\n") == 1
+
+
+def test_a_competition_from_submissions_to_standings(place: Place, tmp_path: Path) -> None:
+    """Contestants submit, the host holds a tournament, all follow it; the service is ended in the middle."""
+    tokens = {}
+    for owner, scope in (("hal", "host"), ("ada", "contestant"), ("bob", "contestant"), ("eve", "spectator")):
+        tokens[owner] = json.loads(place.run("token", "create", owner, "--scope", scope, "--json").stdout)["token"]
+    cup = tmp_path / "cup.toml"
+    bots = "".join(f'[[entrants]]\nbot = "{name}"\n' for name in ("lowest@1", "uniform", "careful", "batch"))
+    cup.write_text(f'name = "cup"\nworkers = 2\n[match]\nboards = 8\n{bots}')
+
+    def caller(address: str, certificate: str) -> Callable[..., subprocess.CompletedProcess[str]]:
+        def call(owner: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+            settings = {"ARBITER_SERVER": address, "ARBITER_CA": certificate, "ARBITER_API_TOKEN": tokens[owner]}
+            clean = environment(place.temporary) | settings
+            return subprocess.run([*COMMAND, *arguments], env=clean, capture_output=True, text=True, timeout=TIMEOUT)
+
+        return call
+
+    with service(place) as (address, certificate):
+        call = caller(address, certificate)
+        for owner, name in (("ada", "lowest"), ("ada", "careful"), ("bob", "uniform"), ("bob", "batch")):
+            sent = call(owner, "bot", "submit", SAMPLES / name, "--wait")
+            assert (sent.returncode, sent.stdout) == (0, f"{name}@1 is active\n"), sent.stderr
+        refused = call("ada", "service", "create", cup)
+        assert (refused.returncode, "needs a token with scope host" in refused.stderr) == (2, True)
+        made = call("hal", "service", "create", cup, "--start")
+        tournament = made.stdout.strip()
+        assert made.stderr == f"{tournament} is running\n"
+        until(lambda: bool(place.workers()), "it is played")
+    until(lambda: not place.processes(), "nothing outlives the service")
+    with service(place) as (address, certificate):
+        call = caller(address, certificate)
+        followed = call("eve", "service", "watch", tournament)
+        assert (followed.returncode, followed.stderr) == (0, f"{tournament} is completed\n")
+        shown = call("eve", "service", "standings", tournament).stdout
+        assert re.search(r"\b1\b.*\b(careful|batch)@1\b", shown)
+        replay = tmp_path / "replay.jsonl"
+        replay.write_text(call("eve", "service", "replay", f"{tournament}/0/0").stdout)
+        assert call("eve", "replay", "verify", replay).returncode == 0
+        logs = call("ada", "service", "logs", f"{tournament}/0/0").stdout
+        assert "careful@1: exit status 0" in logs
+        assert "uniform@1" not in logs
+        again = call("hal", "service", "cancel", tournament)
+        assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+        assert tournament in call("eve", "service", "list").stdout
 
 
 def test_other_machines_are_not_served_in_plain_text_unasked(place: Place) -> None:

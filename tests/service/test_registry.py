@@ -23,7 +23,8 @@ import arbiter
 from arbiter.api.registry.v1 import registry_pb2 as pb
 from arbiter.api.registry.v1 import registry_pb2_grpc
 from arbiter.cage import Runtimes
-from arbiter.cli.registry_client import CHUNK, RegistryClient, Server
+from arbiter.cli.dialling import Server
+from arbiter.cli.registry_client import CHUNK, RegistryClient
 from arbiter.errors import InfrastructureError, UsageError
 from arbiter.identity import issue_token
 from arbiter.packages import Builder, FileVersions, pack

@@ -1,0 +1,122 @@
+"""How a user's commands dial a service: channel, token, and what a refusal means. Needs the base install alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final, NoReturn, TypeVar
+
+import grpc
+import typer
+
+from arbiter.errors import ArbiterError, InfrastructureError, UsageError
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+
+PATIENCE: Final = 30.0
+"""Seconds that a call may take, but for those that stream."""
+
+_OURS: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN)
+
+ServerAddress = Annotated[
+    str | None,
+    typer.Option("--server", envvar="ARBITER_SERVER", show_default=False, help="The service's HOST:PORT or unix:PATH."),
+]
+ApiToken = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        envvar="ARBITER_API_TOKEN",
+        show_default=False,
+        help="What the host gave you; better set the variable.",
+    ),
+]
+Authority = Annotated[
+    Path | None,
+    typer.Option(
+        "--ca",
+        envvar="ARBITER_CA",
+        show_default=False,
+        help="Certificate to trust, where the service has made its own.",
+    ),
+]
+Plain = Annotated[
+    bool, typer.Option("--plain-text", envvar="ARBITER_PLAIN_TEXT", help="Call without TLS: the token can be read.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where a service is and what it is shown."""
+
+    address: str
+    """``HOST:PORT`` or ``unix:PATH``."""
+    token: str
+    ca: Path | None = None
+    """Certificates to trust instead of the system's, PEM."""
+    plain: bool = False
+    """Without TLS."""
+
+
+def server_of(address: str | None, token: str | None, ca: Path | None, plain: bool) -> Server:
+    """What the options name.
+
+    Raises:
+        UsageError: an address or a token is missing.
+    """
+    if address is None:
+        raise UsageError("no service is named; give --server HOST:PORT or set ARBITER_SERVER")
+    if not token:
+        raise UsageError("no token; set ARBITER_API_TOKEN to the one that the service's host gave you")
+    return Server(address, token, ca, plain)
+
+
+class Client:
+    """One user's calls; close it by leaving its ``with`` statement.
+
+    Every call raises `UsageError` for what the service refuses and `InfrastructureError` when it can't be had.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._address: Final = server.address
+        self.metadata: Final = (("authorization", f"Bearer {server.token}"),)
+        """What every call carries."""
+        options = [("grpc.keepalive_time_ms", 30_000)]
+        if server.plain or server.address.startswith("unix:"):
+            self.channel = grpc.insecure_channel(server.address, options)
+            return
+        try:
+            roots = None if server.ca is None else server.ca.read_bytes()
+        except OSError as error:
+            cause = f"{server.ca}: can't be read: {error.strerror}"
+            raise UsageError(f"{cause}; name the service's certificate") from error
+        self.channel = grpc.secure_channel(server.address, grpc.ssl_channel_credentials(roots), options)
+
+    def close(self) -> None:
+        """Hang up."""
+        self.channel.close()
+
+    def call(self, method: grpc.UnaryUnaryMultiCallable[Request, Response], request: Request) -> Response:
+        """The answer to a call that does not stream."""
+        try:
+            return method(request, metadata=self.metadata, timeout=PATIENCE)
+        except grpc.RpcError as error:
+            self.fail(error)
+
+    def fail(self, error: grpc.RpcError) -> NoReturn:
+        """Raise what an error of a call means."""
+        raise _translated(self._address, error) from error
+
+
+def _translated(address: str, error: grpc.RpcError) -> ArbiterError:
+    code, details = error.code(), error.details() or ""
+    if code is grpc.StatusCode.UNAVAILABLE and "CERTIFICATE_VERIFY_FAILED" in details:
+        return UsageError(f"the certificate of {address} is not trusted; give the service's own with --ca FILE")
+    if code is grpc.StatusCode.UNAVAILABLE:
+        return InfrastructureError(f"{address} can't be reached: {details}")
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return InfrastructureError(f"{address} did not answer within {PATIENCE:g} s")
+    if code in _OURS:
+        return InfrastructureError(f"{address}: {details}")
+    return UsageError(details)

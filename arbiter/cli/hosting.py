@@ -1,0 +1,226 @@
+"""``arbiter service``: tournaments at a service, for hosts and for who follows them. Needs the base install alone."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import grpc
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from arbiter.api.tournament.v1 import tournament_pb2 as pb
+from arbiter.api.tournament.v1 import tournament_pb2_grpc
+from arbiter.cli.console import errors, one_line, output, results_console
+from arbiter.cli.dialling import ApiToken, Authority, Client, Plain, ServerAddress, server_of
+from arbiter.errors import UsageError
+
+app = typer.Typer(
+    help="Hold and follow tournaments at a service (see arbiter serve).", no_args_is_help=True, rich_markup_mode=None
+)
+
+TournamentId = Annotated[str, typer.Argument(metavar="ID", help="The tournament's id.")]
+SittingId = Annotated[str, typer.Argument(metavar="SITTING", help="TOURNAMENT/MATCH/SITTING, such as cup-1a2b/3/0.")]
+
+
+class TournamentClient:
+    """Calls of one user; close it by leaving its ``with`` statement. Raises as `Client` does."""
+
+    def __init__(self, server: str | None, token: str | None, ca: Path | None, plain_text: bool) -> None:
+        self._client = Client(server_of(server, token, ca, plain_text))
+        self.stub = tournament_pb2_grpc.TournamentServiceStub(self._client.channel)
+        self.call = self._client.call
+        self.fail = self._client.fail
+        self.metadata = self._client.metadata
+
+    def __enter__(self) -> TournamentClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+
+@app.callback()
+def _group() -> None:
+    """Hold and follow tournaments at a service (see arbiter serve)."""
+
+
+@app.command()
+def create(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help='A tournament file whose bots are versions: "mybot@3".')],
+    request_id: Annotated[
+        str, typer.Option("--request-id", show_default=False, help="To make another tournament from the same file.")
+    ] = "",
+    start: Annotated[bool, typer.Option("--start", help="And let it be played.")] = False,
+    server: ServerAddress = None,
+    token: ApiToken = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+) -> None:
+    """Make a tournament between submitted versions. The same file again is the same tournament. For the host."""
+    try:
+        definition = file.read_text("utf-8")
+    except OSError as error:
+        raise UsageError(f"{file}: can't be read: {error.strerror}; name a tournament file (TOML)") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file}: is not UTF-8 text; a tournament file is TOML") from error
+    chosen = request_id or hashlib.sha256(definition.encode()).hexdigest()[:40]
+    with TournamentClient(server, token, ca, plain_text) as client:
+        request = pb.CreateTournamentRequest(definition=definition, request_id=chosen)
+        made = client.call(client.stub.CreateTournament, request).tournament
+        if start and made.state == pb.TOURNAMENT_STATE_SCHEDULED:
+            made = client.call(client.stub.StartTournament, pb.StartTournamentRequest(tournament=made.id)).tournament
+    output.print(made.id, markup=False, highlight=False)
+    errors.print(_said(made), markup=False, highlight=False)
+
+
+@app.command()
+def start(
+    tournament: TournamentId,
+    server: ServerAddress = None,
+    token: ApiToken = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+) -> None:
+    """Let a tournament be played, or go on after a failure. For the host."""
+    with TournamentClient(server, token, ca, plain_text) as client:
+        request = pb.StartTournamentRequest(tournament=tournament)
+        errors.print(_said(client.call(client.stub.StartTournament, request).tournament), markup=False, highlight=False)
+
+
+@app.command()
+def cancel(
+    tournament: TournamentId,
+    server: ServerAddress = None,
+    token: ApiToken = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+) -> None:
+    """End a tournament for good; what was recorded stays. For the host."""
+    with TournamentClient(server, token, ca, plain_text) as client:
+        request = pb.CancelTournamentRequest(tournament=tournament)
+        errors.print(
+            _said(client.call(client.stub.CancelTournament, request).tournament), markup=False, highlight=False
+        )
+
+
+@app.command("list")
+def list_(
+    server: ServerAddress = None, token: ApiToken = None, ca: Authority = None, plain_text: Plain = False
+) -> None:
+    """List tournaments, newest first."""
+    table = Table()
+    for name in ("id", "state", "rules", "entrants", "sittings", "hands"):
+        table.add_column(name)
+    with TournamentClient(server, token, ca, plain_text) as client:
+        page = ""
+        while True:
+            request = pb.ListTournamentsRequest(page_token=page)
+            found = client.call(client.stub.ListTournaments, request)
+            for each in found.tournaments:
+                sittings = f"{each.sittings_recorded}/{each.sittings}"
+                table.add_row(each.id, _state(each), each.rules, str(len(each.entrants)), sittings, f"{each.hands:,}")
+            page = found.next_page_token
+            if not page:
+                break
+    results_console().print(table)
+
+
+@app.command()
+def watch(
+    tournament: TournamentId,
+    server: ServerAddress = None,
+    token: ApiToken = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+) -> None:
+    """Follow a tournament to its end. Exit status 1 unless it is completed."""
+    last = pb.Tournament()
+    with TournamentClient(server, token, ca, plain_text) as client, errors.status("") as status:
+        try:
+            request = pb.WatchTournamentRequest(tournament=tournament)
+            for response in client.stub.WatchTournament(request, metadata=client.metadata):
+                last = response.tournament
+                status.update(
+                    f"{_said(last)}: {last.sittings_recorded} of {last.sittings} sittings, {last.hands:,} hands"
+                )
+        except grpc.RpcError as error:
+            client.fail(error)
+    errors.print(_said(last), markup=False, highlight=False)
+    if last.state != pb.TOURNAMENT_STATE_COMPLETED:
+        raise typer.Exit(1)
+
+
+@app.command()
+def standings(
+    tournament: TournamentId,
+    server: ServerAddress = None,
+    token: ApiToken = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+) -> None:
+    """Show the standings: of complete matches alone."""
+    with TournamentClient(server, token, ca, plain_text) as client:
+        found = client.call(client.stub.GetStandings, pb.GetStandingsRequest(tournament=tournament))
+    direction = "fewer is better" if found.lowest_wins else "more is better"
+    table = Table(title=f"Standings of {found.tournament.id}", title_justify="left")
+    for name in ("", "bot", "points per hand", "mean place", "hands", "faults"):
+        table.add_column(name, justify="left" if name == "bot" else "right")
+    for row in found.standings:
+        points = f"{row.points_per_hand:.2f}" if row.HasField("points_per_hand") else "–"
+        if row.HasField("standard_error"):
+            points += f" ± {row.standard_error:.2f}"
+        place = f"{row.mean_place:.2f}" if row.HasField("mean_place") else "–"
+        faults = sum(row.faults.values())
+        shown = Text(str(faults), style="red" if faults else "dim")
+        table.add_row(str(row.rank), one_line(row.name), points, place, f"{row.hands:,}", shown)
+    table.caption = f"± one standard error over boards, {direction}"
+    table.caption_justify = "left"
+    results_console().print(table)
+
+
+@app.command()
+def replay(
+    sitting: SittingId,
+    server: ServerAddress = None,
+    token: ApiToken = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+) -> None:
+    """Write the replay of a sitting to standard output, as JSON Lines for arbiter replay show."""
+    with TournamentClient(server, token, ca, plain_text) as client:
+        try:
+            request = pb.GetReplayRequest(sitting=sitting)
+            for part in client.stub.GetReplay(request, metadata=client.metadata):
+                sys.stdout.buffer.write(part.chunk)
+        except grpc.RpcError as error:
+            client.fail(error)
+    sys.stdout.flush()
+
+
+@app.command()
+def logs(
+    sitting: SittingId,
+    server: ServerAddress = None,
+    token: ApiToken = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+) -> None:
+    """Show what one's own bots wrote in a sitting, and how they ended; the host sees those of all."""
+    with TournamentClient(server, token, ca, plain_text) as client:
+        found = client.call(client.stub.GetSittingLogs, pb.GetSittingLogsRequest(sitting=sitting))
+    for log in found.logs:
+        output.print(one_line(f"{log.entrant}: {log.ending}"), style="bold", markup=False, highlight=False)
+        for line in (*log.faults, *log.log.splitlines()):
+            output.print(one_line(f"  {line}"), markup=False, highlight=False, soft_wrap=True)
+
+
+def _said(tournament: pb.Tournament) -> str:
+    return f"{tournament.id} is {_state(tournament)}" + (f": {tournament.failure}" if tournament.failure else "")
+
+
+def _state(tournament: pb.Tournament) -> str:
+    return pb.TournamentState.Name(tournament.state).removeprefix("TOURNAMENT_STATE_").lower()

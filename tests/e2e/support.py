@@ -91,6 +91,12 @@ class Place:
         """Every living process that a run here started, whoever is its parent now."""
         return [pid for pid in _living() if pid != os.getpid() and self._owns(pid)]
 
+    def described(self) -> str:
+        """Those processes with their states and commands."""
+        return "; ".join(
+            f"{pid} {_state(pid)} {_read(pid, 'cmdline').replace(bytes(1), b' ')!r}" for pid in self.processes()
+        )
+
     def workers(self) -> list[int]:
         """The worker processes."""
         return [pid for pid in self.processes() if b"\0-m\0workers\0" in _read(pid, "cmdline")]
@@ -144,11 +150,11 @@ def playing_worker(place: Place, run: subprocess.Popen[str]) -> int:
     return found[0]
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Look again and again until something has come true."""
+def until(condition: Callable[[], bool], what: str, why: Callable[[], str] = lambda: "") -> None:
+    """Look again and again until something has come true; else say what did not, and why."""
     end = time.monotonic() + DEADLINE
     while not condition():
-        assert time.monotonic() < end, f"what must happen did not: {what}"
+        assert time.monotonic() < end, f"what must happen did not: {what} {why()}"
         time.sleep(0.02)
 
 

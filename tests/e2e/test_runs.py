@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from arbiter.cage.orphans import end_orphans
 from arbiter.store import AttemptOutcome, SittingKey, Store
 from arbiter.tournament import report
 from tests.e2e.support import (
@@ -45,7 +46,13 @@ def end_in_mid_sitting(place: Place, process: subprocess.Popen[str], number: sig
     output, errors = process.communicate(timeout=30)
     assert output == ""
     assert "Traceback" not in errors
-    until(lambda: not place.processes(), "workers, Redis, cages and bots end with the run")
+
+    def all_ended() -> bool:
+        if number is signal.SIGKILL:
+            end_orphans()  # as the next service does: a cage that was being made in that very instant stays asleep
+        return not place.processes()
+
+    until(all_ended, "workers, Redis, cages and bots end with the run", place.described)
     return errors
 
 

@@ -32,6 +32,8 @@ class BotLoad:
     """CPU time of all of them, those that ended meanwhile included."""
     waited: float
     """For how long a thread of it was ready to run and got no CPU: the longest of its threads."""
+    hidden: bool = False
+    """Whether some of its CPU time may have gone unseen."""
 
 
 @dataclass(frozen=True, slots=True)

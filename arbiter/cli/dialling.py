@@ -69,7 +69,11 @@ def server_of(address: str | None, token: str | None, ca: Path | None, plain: bo
         raise UsageError("no service is named; give --server HOST:PORT or set ARBITER_SERVER")
     if not token:
         raise UsageError("no token; set ARBITER_API_TOKEN to the one that the service's host gave you")
-    return Server(address, token, ca, plain)
+    if not (token.strip().isascii() and token.strip().isprintable()):
+        raise UsageError(
+            "the token holds characters that no token has; set ARBITER_API_TOKEN to what the host gave you"
+        )
+    return Server(address, token.strip(), ca, plain)
 
 
 class Client:
@@ -83,7 +87,8 @@ class Client:
         self.metadata: Final = (("authorization", f"Bearer {server.token}"),)
         """What every call carries."""
         options = [("grpc.keepalive_time_ms", 30_000)]
-        if server.plain or server.address.startswith("unix:"):
+        self._plain: Final = server.plain or (server.ca is None and _is_this_machine(server.address))
+        if self._plain:
             self.channel = grpc.insecure_channel(server.address, options)
             return
         try:
@@ -106,17 +111,25 @@ class Client:
 
     def fail(self, error: grpc.RpcError) -> NoReturn:
         """Raise what an error of a call means."""
-        raise _translated(self._address, error) from error
+        raise _translated(self._address, self._plain, error) from error
 
 
-def _translated(address: str, error: grpc.RpcError) -> ArbiterError:
+def _is_this_machine(address: str) -> bool:
+    """Where nobody can listen in, a service speaks plain text unless it was told otherwise."""
+    return address.startswith("unix:") or address.rpartition(":")[0] in ("127.0.0.1", "localhost", "[::1]")
+
+
+def _translated(address: str, plain: bool, error: grpc.RpcError) -> ArbiterError:
     code, details = error.code(), error.details() or ""
     if code is grpc.StatusCode.UNAVAILABLE and "CERTIFICATE_VERIFY_FAILED" in details:
         return UsageError(f"the certificate of {address} is not trusted; give the service's own with --ca FILE")
     if code is grpc.StatusCode.UNAVAILABLE:
-        return InfrastructureError(f"{address} can't be reached: {details}")
+        hint = "; it was called in plain text, so give --ca FILE if it has a certificate of its own" if plain else ""
+        return InfrastructureError(f"{address} can't be reached: {details}{hint}")
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return InfrastructureError(f"{address} did not answer within {PATIENCE:g} s")
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "Concurrent RPC limit" in details:
+        return InfrastructureError(f"{address} answers as many calls as it can; try again")
     if code in _OURS:
         return InfrastructureError(f"{address}: {details}")
     return UsageError(details)

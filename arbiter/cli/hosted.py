@@ -12,7 +12,7 @@ from typing import Final
 from arbiter.cli.console import errors
 from arbiter.cli.local import LocalOptions, run_tournament
 from arbiter.cli.progress import ProgressView
-from arbiter.errors import ArbiterError
+from arbiter.errors import ArbiterError, InfrastructureError
 from arbiter.store import Store, Tournament, TournamentState
 from arbiter.tournament import TournamentSpec
 
@@ -43,9 +43,12 @@ class Hosted:
         """Go on until cancelled. A tournament that is played then goes on when the service starts again."""
         while True:
             self._woken.clear()
-            for tournament in reversed(await asyncio.to_thread(self._store.tournaments)):
-                if tournament.state is TournamentState.RUNNING:
-                    await self._play(tournament)
+            try:
+                for tournament in reversed(await asyncio.to_thread(self._store.tournaments)):
+                    if tournament.state is TournamentState.RUNNING:
+                        await self._play(tournament)
+            except (InfrastructureError, OSError) as error:
+                log.error("tournaments wait: %s", error)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(TICK):
                     await self._woken.wait()

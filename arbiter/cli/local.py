@@ -80,7 +80,8 @@ async def check_bots(entrants: list[Entrant], options: LocalOptions, patience: S
     for entrant, lost in zip(entrants, outcomes, strict=True):
         if lost is not None:
             raise SpecError(
-                f"entrant {entrant.name!r} does not start: {lost.detail}; try it with: arbiter bot check DIR"
+                f"entrant {entrant.name!r} does not start: {'; '.join(filter(None, (lost.detail, lost.said)))};"
+                " try it with: arbiter bot check DIR"
             )
 
 

@@ -118,7 +118,7 @@ def retire(
 def read_version(text: str) -> tuple[str, int]:
     """Name and number of ``mybot@3``; raises `UsageError`."""
     bot, at, number = text.rpartition("@")
-    if not at or not bot or not number.isdecimal() or not int(number):
+    if not at or not bot or not number.isdecimal() or len(number) > 9 or not int(number):
         raise UsageError(f"{text!r} names no version; write BOT@N, such as mybot@3")
     return bot, int(number)
 

@@ -39,10 +39,13 @@ ENDING_FAULTS: Final = frozenset(
 class LinkLost(ArbiterError):
     """The bot can't be reached any more; says which fault that is and what was seen."""
 
-    def __init__(self, code: FaultCode, detail: str) -> None:
+    def __init__(self, code: FaultCode, detail: str, said: str = "") -> None:
         super().__init__(f"{code}: {detail}")
         self.code = code
         self.detail = detail
+        """What was seen; it may become public."""
+        self.said = said
+        """What the bot wrote last, for its owner and the host alone; empty when nothing."""
 
 
 def greeting_of(message: bot_pb2.SitRequest) -> bot_pb2.Greeting:
@@ -74,6 +77,11 @@ class Link(ABC):
     @property
     def pid(self) -> int | None:
         """Process id of the outermost process that is the bot's own; None while there is none."""
+        return None
+
+    @property
+    def cpu_seconds(self) -> float | None:
+        """CPU time that its control group counted since its start; None where there is none."""
         return None
 
     @abstractmethod

@@ -33,6 +33,12 @@ class ProcessLink(Link):
         """See :meth:`Link.pid`."""
         return None if self._process is None else self._process.pid
 
+    @property
+    def cpu_seconds(self) -> float | None:
+        """See :meth:`Link.cpu_seconds`."""
+        usage = None if self._process is None else self._process.usage
+        return None if usage is None else usage.cpu_seconds
+
     async def open(self, patience: float) -> bot_pb2.Greeting:
         """See :meth:`Link.open`."""
         self._process = await self._cage.start(self._launch)
@@ -100,4 +106,4 @@ class ProcessLink(Link):
         last = lines[-1][:200] if lines else ""
         memory = ended.out_of_memory or (ended.code != 0 and any(words in last for words in MEMORY_ERRORS))
         code = FaultCode.OUT_OF_MEMORY if memory else FaultCode.CRASH
-        return LinkLost(code, f"{detail}; its last line: {last}" if last else detail)
+        return LinkLost(code, detail, f"its last line: {last}" if last else "")

@@ -11,12 +11,12 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from arbiter.api.bot.v1 import bot_pb2
 from arbiter.api.game.v1 import match_pb2
-from arbiter.cage import Load
+from arbiter.cage import BotLoad, Load
 from arbiter.engine import Rules, compile_rules
 from arbiter.links import Ending, FaultCode, Link, LinkLost
 from arbiter.match.clock import TimeUsed
@@ -111,6 +111,7 @@ class _Sitting:
         self._now: Final = now
         self._read_load: Final = read_load
         self._lost: Final = [0.0] * len(plan.bots)
+        self._cpu_before: Final[dict[int, float]] = {}
         self._hands: Final[list[HandRecord]] = []
         self._open: Final[set[Table]] = set()
         self._open_tables = 0
@@ -174,8 +175,7 @@ class _Sitting:
                 await player.due.wait()
                 player.due.clear()
                 if self.over:
-                    player.outbox.match_end()
-                    await self._send(player)
+                    await self._say_good_bye(player)
                     return
                 if player.open:
                     await self._send(player)
@@ -183,7 +183,17 @@ class _Sitting:
                     player.clock.stop()
         except LinkLost as lost:
             self._lose(player, lost)
+        finally:
+            player.clock.stop()
         await player.link.close(0.0)  # at once: what it goes on computing would be taken from the others
+
+    async def _say_good_bye(self, player: Player) -> None:
+        """Everything is answered: whoever is gone by now did nothing wrong, and no clock runs."""
+        player.outbox.match_end()
+        with contextlib.suppress(LinkLost, TimeoutError):
+            async with asyncio.timeout(END_GRACE):
+                for batch in player.outbox.take(max(0.0, player.clock.bank)):
+                    await player.link.send(batch)
 
     async def _send(self, player: Player) -> None:
         """Send what is due. The clock runs from here on: a bot that does not read holds the sending up."""
@@ -204,8 +214,11 @@ class _Sitting:
                 async with asyncio.timeout(max(0.0, player.clock.patience)):
                     answers = await player.link.receive()
             except TimeoutError:
-                self._check_patience(player)
-                continue
+                arrived = await self._arrived(player)
+                if arrived is None:
+                    self._check_patience(player)
+                    continue
+                answers = arrived
             before, faults = len(player.open) - player.asked, player.faults
             self._apply(player, answers)
             answered = before - (len(player.open) - player.asked)
@@ -217,6 +230,14 @@ class _Sitting:
             if player.faults > self._plan.fault_limit:
                 self._put_out(player)
             self._open_more()
+
+    async def _arrived(self, player: Player) -> bot_pb2.SitRequest | None:
+        """A message that has come already, though the event loop was too late to see it before its time-out."""
+        try:
+            async with asyncio.timeout(0):
+                return await player.link.receive()
+        except TimeoutError:
+            return None
 
     def _check_patience(self, player: Player) -> None:
         """Raise when a bot's time is up, and would be without what it lost."""
@@ -240,11 +261,27 @@ class _Sitting:
             await asyncio.sleep(PULSE)
             self._look_at_machine()
 
+    def _counted(self, load: Load) -> Load:
+        """The load with what control groups say of the bots' CPU time.
+
+        What processes say of themselves can be hidden by a bot that lets its children end unseen; without a group its
+        waiting is not believed.
+        """
+        bots: list[BotLoad] = []
+        for player, bot in zip(self._players, load.bots, strict=True):
+            used, before = player.link.cpu_seconds, self._cpu_before.get(player.place, 0.0)
+            if used is not None:
+                self._cpu_before[player.place] = used
+                bots.append(replace(bot, cpu=max(bot.cpu, used - before)))
+            else:
+                bots.append(bot if player.link.pid is None else replace(bot, waited=0.0, hidden=True))
+        return replace(load, bots=tuple(bots))
+
     def _look_at_machine(self) -> None:
         """Give back what the bots lost since the last look."""
         if self._read_load is None:
             return
-        load = self._read_load([player.link.pid for player in self._players])
+        load = self._counted(self._read_load([player.link.pid for player in self._players]))
         for player, seconds in zip(self._players, lost_seconds(load, PULSE), strict=True):
             self._lost[player.place] += seconds
             player.clock.give_back(seconds)

@@ -41,7 +41,8 @@ def lost_seconds(load: Load, asleep: float) -> list[float]:
     """
     table = load.own + sum(bot.cpu for bot in load.bots)
     outside = max(0.0, load.busy - table) + load.stolen
-    share = outside / (outside + table) if outside else 0.0
+    # What may be the table's own is not called outside work.
+    share = outside / (outside + table) if outside and not any(bot.hidden for bot in load.bots) else 0.0
     # Neither asleep on purpose, nor computing, nor waiting for a CPU: stopped, or blocked by the machine.
     stopped = max(0.0, load.elapsed - asleep - load.own - load.queued)
     stolen = load.elapsed * load.stolen / (load.busy + load.stolen) if load.stolen else 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -14,7 +15,7 @@ from arbiter.cage import Runtimes, load_manifest
 from arbiter.errors import ArbiterError, InfrastructureError
 from arbiter.packages import Builder
 from arbiter.packages import Versions as Contents
-from arbiter.store import Store, Version, VersionState
+from arbiter.store import Store, TransitionRefused, UnknownVersion, Version, VersionState
 
 log = logging.getLogger(__name__)
 
@@ -70,19 +71,22 @@ class Life:
         self._woken.set()
 
     async def run(self) -> None:
-        """Go on until cancelled. What an earlier service left half done begins anew."""
-        for version in await asyncio.to_thread(self._store.versions.unfinished):
-            if version.state is not VersionState.RECEIVED:
-                await self._move(version, VersionState.RECEIVED)
+        """Go on until cancelled. What an earlier service left half done begins anew; a database that fails is waited
+        for."""
         while True:
             self._woken.clear()
-            for version in await asyncio.to_thread(self._store.versions.unfinished):
-                await self.advance(version)
             try:
+                for version in await asyncio.to_thread(self._store.versions.unfinished):
+                    if version.state is not VersionState.RECEIVED:  # nobody works on it: only this does
+                        version = await self._move(version, VersionState.RECEIVED)
+                    await self.advance(version)
+            except (InfrastructureError, OSError) as error:
+                log.error("new versions wait: %s", error)
+            except (TransitionRefused, UnknownVersion) as error:
+                log.info("a version was retired meanwhile: %s", error)
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(TICK):
                     await self._woken.wait()
-            except TimeoutError:
-                pass
 
     async def advance(self, version: Version) -> Version:
         """Build and validate one received version; returns it active or failed, or received when the machine
@@ -98,7 +102,7 @@ class Life:
                 return await self._fail(version, f"the build failed: {built.detail}", written)
             version = await self._move(version, VersionState.VALIDATING, built=built.digest, log=_cut(written))
             tried = await self._validate(await asyncio.to_thread(self._contents.open, built.digest))
-        except InfrastructureError as error:
+        except (InfrastructureError, OSError) as error:
             return await self._put_off(version, str(error), written)
         except ArbiterError as error:
             return await self._fail(version, str(error), written)

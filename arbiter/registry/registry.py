@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -59,21 +59,19 @@ class Registry:
             if len(text) > most or not text.isprintable():
                 raise UsageError(f"{name}: write one line of {most} characters at the most")
         with unpacked(package, self._staging, self._limits) as found:
-            snapshot = self._contents.put(found.folder)
-            version = self._store.versions.receive(
-                Submission(
-                    owner=token.owner,
-                    bot=found.manifest.name,
-                    request_id=declared.request_id,
-                    digest=snapshot.digest,
-                    size=found.contents.size,
-                    message=message,
-                    commit=commit,
-                    manifest={**asdict(found.manifest), "run": list(found.manifest.run)},
-                ),
-                self._quota,
-                now,
+            submission = Submission(
+                owner=token.owner,
+                bot=found.manifest.name,
+                request_id=declared.request_id,
+                digest="",
+                size=found.contents.size,
+                message=message,
+                commit=commit,
+                manifest={**asdict(found.manifest), "run": list(found.manifest.run)},
             )
+            self._store.versions.check(submission, self._quota, now)  # before anything of it is kept
+            snapshot = self._contents.put(found.folder)
+            version = self._store.versions.receive(replace(submission, digest=snapshot.digest), self._quota, now)
         self._note(token, "bot.submit", version, now, snapshot.digest)
         return version
 

@@ -11,7 +11,7 @@ from arbiter.api.tournament.v1 import tournament_pb2_grpc
 from arbiter.match import write_replay
 from arbiter.service.calls import Context, answering, caller
 from arbiter.service.pages import page_size, page_token, read_page_token
-from arbiter.store import FINISHED, Scope, SittingKey, Store, Token, Tournament
+from arbiter.store import FINISHED, Scope, SittingKey, Store, Token, Tournament, TournamentState
 from arbiter.tournament import TournamentReport, TournamentSpec, report
 from arbiter.tournament.hosting import Hosting
 from arbiter.tournament.replays import BotReport, released_logs, released_replay
@@ -92,7 +92,7 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
                 if message != seen:
                     seen = message
                     yield pb.WatchTournamentResponse(tournament=message)
-                if found.state in FINISHED:
+                if found.state in FINISHED or found.state is TournamentState.PAUSED:
                     return
                 await asyncio.sleep(LOOK_AGAIN)
 

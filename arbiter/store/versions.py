@@ -133,8 +133,7 @@ class Versions:
                 bot = BotRow(name=submission.bot, owner=submission.owner, created_at=now)
                 session.add(bot)
                 session.flush()
-            if bot.owner != submission.owner:
-                raise NameTaken(f"the name {submission.bot!r} is taken by another contestant; choose another")
+            _check_name(bot, submission)
             latest = session.scalar(select(func.max(VersionRow.number)).where(VersionRow.bot_name == submission.bot))
             row = VersionRow(
                 bot_name=submission.bot,
@@ -155,6 +154,19 @@ class Versions:
             session.add(row)
             return _version(row)
 
+    def check(self, submission: Submission, quota: Quota, now: datetime) -> None:
+        """Return when `receive` would take this submission; raises as it does. Before anything of it is kept."""
+        with self._database.read() as session:
+            earlier = session.scalar(
+                select(VersionRow.number).where(
+                    VersionRow.owner == submission.owner, VersionRow.request_id == submission.request_id
+                )
+            )
+            if earlier is not None:
+                return
+            _check_quota(session, submission, quota, now)
+            _check_name(session.get(BotRow, submission.bot), submission)
+
     def move(
         self, bot: str, number: int, state: VersionState, *, built: str = "", log: str = "", failure: str = ""
     ) -> Version:
@@ -169,7 +181,7 @@ class Versions:
             if state not in VERSION_TRANSITIONS[VersionState(row.state)]:
                 raise TransitionRefused(f"version {bot}@{number} is {row.state} and can't become {state}")
             row.state = state.value
-            row.built, row.log, row.failure = built or row.built, log or row.log, failure
+            row.built, row.log, row.failure = built or row.built, log or row.log, failure or row.failure
             return _version(row)
 
     def get(self, bot: str, number: int | None = None) -> Version:
@@ -221,6 +233,11 @@ class Versions:
         )
         with self._database.read() as session:
             return [_version(row) for row in session.scalars(wanted)]
+
+
+def _check_name(bot: BotRow | None, submission: Submission) -> None:
+    if bot is not None and bot.owner != submission.owner:
+        raise NameTaken(f"the name {submission.bot!r} is taken by another contestant; choose another")
 
 
 def _check_quota(session: Session, submission: Submission, quota: Quota, now: datetime) -> None:

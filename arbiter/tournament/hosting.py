@@ -58,11 +58,11 @@ class Hosting:
         except tomllib.TOMLDecodeError as error:
             raise SpecError(f"definition: is no TOML: {error}") from error
         tournament_id = f"{spec.name}-{hashlib.sha256(request_id.encode()).hexdigest()[:12]}"
+        entrants = self._entrants(spec)
         try:
-            return self._again(tournament_id, spec)
+            return self._again(tournament_id, spec, entrants)
         except UnknownTournament:
             pass
-        entrants = self._entrants(spec)
         now = datetime.now(UTC)
         tournament, matches = plan_tournament(tournament_id, spec, entrants, now)
         self._store.create_tournament(tournament, entrants, matches, spec.seatings.sittings(spec.rules))
@@ -71,8 +71,8 @@ class Hosting:
 
     def start(self, token: Token, tournament: str) -> Tournament:
         """Let a tournament be played; raises `TransitionRefused` when it can't be."""
-        self._store.retry_failed(tournament)
         started = self._store.set_state(tournament, TournamentState.RUNNING, now=datetime.now(UTC))
+        self._store.retry_failed(tournament)
         self._note(token, "tournament.start", tournament)
         return started
 
@@ -82,9 +82,11 @@ class Hosting:
         self._note(token, "tournament.cancel", tournament)
         return cancelled
 
-    def _again(self, tournament_id: str, spec: TournamentSpec) -> Tournament:
+    def _again(self, tournament_id: str, spec: TournamentSpec, entrants: list[Entrant]) -> Tournament:
         earlier = self._store.tournament(tournament_id)
-        if earlier.spec != spec.to_dict():
+        held = [(entrant.name, entrant.digest) for entrant in self._store.entrants(tournament_id)]
+        wanted = [(entrant.name, entrant.digest) for entrant in entrants]
+        if (earlier.spec, held) != (spec.to_dict(), wanted) or spec.deal_seed not in (None, earlier.deal_seed):
             raise UsageError(f"this request id has made {tournament_id} from another file; choose a new one")
         return earlier
 
@@ -107,7 +109,7 @@ class Hosting:
 
     def _entrant(self, index: int, entrant: EntrantSpec) -> Entrant:
         name, _, number = str(entrant.folder).partition("@")
-        if number and not number.isdecimal():
+        if number and not (number.isdecimal() and len(number) < 10):
             raise UsageError(f"{str(entrant.folder)!r} names no version; write BOT or BOT@N, such as mybot@3")
         version = self._store.versions.get(name, int(number) if number else None)
         if version.state is not VersionState.ACTIVE:

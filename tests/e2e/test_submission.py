@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.support import COMMAND, REPOSITORY, SAMPLES, Place, environment, until
+from tests.e2e.support import COMMAND, REPOSITORY, SAMPLES, Place, environment, new_place, until
 
 TIMEOUT = 90.0
 
@@ -31,6 +31,13 @@ def base() -> Iterator[Path]:
         for package in ("sqlalchemy", "celery", "numpy", "cryptography"):
             assert subprocess.run([made / "bin/python", "-c", f"import {package}"], capture_output=True).returncode == 1
         yield made / "bin" / "arbiter"
+
+
+@pytest.fixture
+def fresh() -> Iterator[Place]:
+    """A place of this test's own: names of bots are taken once and for all."""
+    with new_place() as found:
+        yield found
 
 
 @contextmanager
@@ -105,11 +112,11 @@ def test_from_a_clean_machine_to_an_active_version(place: Place, base: Path, tmp
         assert gone.stderr.count("\n") == 1
 
 
-def test_a_competition_from_submissions_to_standings(place: Place, tmp_path: Path) -> None:
+def test_a_competition_from_submissions_to_standings(fresh: Place, tmp_path: Path) -> None:
     """Contestants submit, the host holds a tournament, all follow it; the service is ended in the middle."""
     tokens = {}
     for owner, scope in (("hal", "host"), ("ada", "contestant"), ("bob", "contestant"), ("eve", "spectator")):
-        tokens[owner] = json.loads(place.run("token", "create", owner, "--scope", scope, "--json").stdout)["token"]
+        tokens[owner] = json.loads(fresh.run("token", "create", owner, "--scope", scope, "--json").stdout)["token"]
     cup = tmp_path / "cup.toml"
     bots = "".join(f'[[entrants]]\nbot = "{name}"\n' for name in ("lowest@1", "uniform", "careful", "batch"))
     cup.write_text(f'name = "cup"\nworkers = 2\n[match]\nboards = 8\n{bots}')
@@ -117,12 +124,12 @@ def test_a_competition_from_submissions_to_standings(place: Place, tmp_path: Pat
     def caller(address: str, certificate: str) -> Callable[..., subprocess.CompletedProcess[str]]:
         def call(owner: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
             settings = {"ARBITER_SERVER": address, "ARBITER_CA": certificate, "ARBITER_API_TOKEN": tokens[owner]}
-            clean = environment(place.temporary) | settings
+            clean = environment(fresh.temporary) | settings
             return subprocess.run([*COMMAND, *arguments], env=clean, capture_output=True, text=True, timeout=TIMEOUT)
 
         return call
 
-    with service(place) as (address, certificate):
+    with service(fresh) as (address, certificate):
         call = caller(address, certificate)
         for owner, name in (("ada", "lowest"), ("ada", "careful"), ("bob", "uniform"), ("bob", "batch")):
             sent = call(owner, "bot", "submit", SAMPLES / name, "--wait")
@@ -132,9 +139,9 @@ def test_a_competition_from_submissions_to_standings(place: Place, tmp_path: Pat
         made = call("hal", "service", "create", cup, "--start")
         tournament = made.stdout.strip()
         assert made.stderr == f"{tournament} is running\n"
-        until(lambda: bool(place.workers()), "it is played")
-    until(lambda: not place.processes(), "nothing outlives the service")
-    with service(place) as (address, certificate):
+        until(lambda: bool(fresh.workers()), "it is played")
+    until(lambda: not fresh.processes(), "nothing outlives the service")
+    with service(fresh) as (address, certificate):
         call = caller(address, certificate)
         followed = call("eve", "service", "watch", tournament)
         assert (followed.returncode, followed.stderr) == (0, f"{tournament} is completed\n")

@@ -161,6 +161,42 @@ class Unstarted(BentLink):
         raise LinkLost(FaultCode.TIMEOUT, "no greeting")
 
 
+class Process(Silent):
+    """Says that it is a process, and what a control group counts of it, if there is one."""
+
+    def __init__(self, counted: float | None) -> None:
+        super().__init__(3)
+        self._counted = counted
+
+    @property
+    def pid(self) -> int:
+        return 1
+
+    @property
+    def cpu_seconds(self) -> float | None:
+        return self._counted
+
+
+@pytest.mark.parametrize("counted", [None, 0.0])
+def test_waiting_is_believed_only_where_a_control_group_counts(counted: float | None) -> None:
+    """A bot that ignores SIGCHLD hides what its children used, and would pass for one that others starve."""
+    at = [time.monotonic()]
+
+    def read(roots: Sequence[int | None]) -> Load:
+        elapsed, at[0] = time.monotonic() - at[0], time.monotonic()
+        bots = tuple(BotLoad(0.0, 0.0 if root is None else elapsed / 2) for root in roots)
+        return Load(elapsed, 0.0, 0.0, 2 * elapsed, 0.0, bots)
+
+    links = [BentLink(Uniform()), Process(counted), BentLink(Uniform()), BentLink(Uniform())]
+    sitting = play_sitting(plan_of(clock=Clock(hard_stop=0.4, margin=0.0)), links, read_load=read)
+    if counted is None:
+        (fault,) = asyncio.run(sitting).faults
+        assert fault.code is FaultCode.TIMEOUT
+    else:
+        with pytest.raises(Starved):
+            asyncio.run(asyncio.wait_for(sitting, 30))
+
+
 class Machine:
     """A machine of which others take this share."""
 

@@ -131,8 +131,9 @@ def test_a_tournament_is_made_of_versions_and_waits(service: Service, host: Call
     assert all(Path(entrant.folder).name == entrant.digest for entrant in entrants)
     assert host.create() == made, "the same request makes no second"
     assert len(service.store.tournaments()) == 1
-    with pytest.raises(grpc.RpcError, match="this request id has made cup-"):
-        host.create(FILE.replace("boards = 2", "boards = 3"))
+    for old, new in (("boards = 2", "boards = 3"), ('"newest"', '"other"'), ('"00112233', '"99112233')):
+        with pytest.raises(grpc.RpcError, match="this request id has made cup-"):
+            host.create(FILE.replace(old, new))
 
 
 def test_it_is_started_followed_and_shown(service: Service, host: Caller, ada: Caller) -> None:

@@ -1,9 +1,10 @@
 """Starts one cage of bubblewrap's and holds it until all of it is gone.
 
 The life of a cage hangs on process 1 of its PID namespace: when it is dead the kernel has killed all others, and it
-dies with the outer bubblewrap, which dies with the thread of the service that started it. A service that is killed in
-the instant between the making of process 1 and its first instruction leaves that one behind, asleep, with no bot; the
-next service of the same user ends it (see `arbiter.cage.orphans`).
+dies with the outer bubblewrap, which dies with the thread of the service that started it. Process 1 asks for that
+only when all else is set up, so the bot has to wait until it has: a service that is killed before leaves a shell that
+ends by itself. One that is killed in the instant between the making of process 1 and its first instruction leaves that
+one behind, asleep, with no bot; the next service of the same user ends it (see `arbiter.cage.orphans`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,9 +22,9 @@ from arbiter.cage.errors import CageError
 from arbiter.cage.pipes import LogPipe, read_until, readable
 from arbiter.cage.process import BotProcess, Exit
 
-# The shell reports on its stdin, a pipe, that everything is set up, and puts /dev/null in its place for the bot. Should
-# the service be dead already, the write fails and the bot is never run.
-ANNOUNCE = ("/bin/sh", "-c", 'echo >&0 || exit; unset PWD OLDPWD SHLVL; exec "$@" </dev/null', "sh")
+# The shell reports on its stdin, a socket, that everything is set up, waits there for the word to go on, and puts
+# /dev/null in its place for the bot. Should the service die before it gives the word, the bot is never run.
+ANNOUNCE = ("/bin/sh", "-c", 'echo >&0 && read go || exit; unset PWD OLDPWD SHLVL go; exec "$@" </dev/null', "sh")
 """Goes into a cage's command after everything that sets the cage up."""
 
 # Before bubblewrap, so that its cgroup namespace begins at the bot's group and hides how that is called.
@@ -49,7 +51,7 @@ async def launch(
     Raises:
         CageError: the cage could not be set up; says what was seen last.
     """
-    ready, ready_inside = os.pipe()
+    ready, ready_inside = (end.detach() for end in socket.socketpair())
     info, info_inside = os.pipe()
     blocked, unblock = os.pipe()
     output, output_inside = os.pipe()
@@ -77,9 +79,10 @@ async def launch(
                 os.close(descriptor)
         # Process 1 waits on the blocking pipe until a pidfd holds it: its number alone could come to mean another one.
         if about := await read_until(info, b"}"):
-            first = _open_process(json.loads(about)["child-pid"])
+            number = json.loads(about)["child-pid"]
+            first = _open_process(number)
         os.write(unblock, b"\n")
-        if first is None or not await read_until(ready, b"\n"):
+        if first is None or not (await read_until(ready, b"\n") and await _dies_with_us(number) and _go(ready)):
             await process.wait()
             await log.finish(1.0)
             raise CageError(last_line(log.text))
@@ -180,6 +183,31 @@ async def _destroy(process: asyncio.subprocess.Process, first: int | None) -> No
         await readable(first)
         os.close(first)
     await process.wait()
+
+
+async def _dies_with_us(first: int) -> bool:
+    """Wait until process 1 of a cage has asked to die with the outer one; False when it has ended instead.
+
+    It asks just before it applies the filter of system calls, which can be seen.
+    """
+    while True:
+        try:
+            status = Path(f"/proc/{first}/status").read_text()
+        except OSError:
+            return False
+        if "\nSeccomp:\t2\n" in status:
+            return True
+        if "\nState:\tZ" in status:
+            return False
+        await asyncio.sleep(0.001)
+
+
+def _go(ready: int) -> bool:
+    """Give the word for which the shell in a cage waits; False when it has ended meanwhile."""
+    try:
+        return os.write(ready, b"\n") == 1
+    except BrokenPipeError:
+        return False
 
 
 def _open_process(pid: int) -> int | None:

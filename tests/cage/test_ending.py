@@ -229,6 +229,17 @@ def test_whole_tree_dies_with_the_service(
     asyncio.run(until(lambda: alive_in(space) == []))
 
 
+def test_a_service_killed_while_a_cage_is_made_leaves_no_bot(
+    spot: Path, arbiter_socket: Path, own_service: Service, orphans: Callable[[], list[int]]
+) -> None:
+    """Its pipes stay open for a moment, so that the cage can't tell from them: the bot must not have been run."""
+    folder = make_bot(spot, STUBBORN)
+    for _ in range(8):
+        with own_service.start("caged", "vanish", folder, arbiter_socket) as process:
+            assert process.wait() == -signal.SIGKILL
+    asyncio.run(until(lambda: orphans() == []))
+
+
 def test_flood_neither_blocks_nor_fills_memory(spot: Path, arbiter_socket: Path) -> None:
     code = """
         import os

@@ -28,7 +28,7 @@ async def main(kind: str, mode: str, folder: Path, socket: Path) -> None:
         cage = choose_cage(unsafe=kind == "bare", settings=settings)
         await cage.check()
         if mode == "vanish":
-            os.write = vanish
+            os.write = vanish  # type: ignore[assignment]  # what asyncio and the cage call it with fits
         bot = await cage.start(launch)
     except CageError as error:
         print(json.dumps({"error": str(error)}), flush=True)

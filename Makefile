@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PROTO_VENV ?= .venv-proto
 OLDEST_VENV ?= .venv-oldest
+RIVALS_VENV ?= .venv-rivals
 
 BIN := $(VENV)/bin
 SETUP := scripts/make_environment.py
@@ -17,7 +18,7 @@ PROTO := $(PROTO_VENV)/stamps/proto-$(VERSION)
 CODE := arbiter workers sample_bots benchmarks tests scripts
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check proto compiled interpreted bench differential pins oldest clean
+.PHONY: help demo test check proto compiled interpreted bench rivals differential pins oldest clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -45,9 +46,13 @@ compiled: $(DEV)  ## compile the engine in place and try it; see docs/performanc
 interpreted:  ## remove the compiled engine
 	$(PYTHON) scripts/compile_engine.py --remove
 
-bench: $(DEV)  ## measure hands per second, and the engine beside OpenSpiel
+bench: $(DEV)  ## measure hands per second beside the alternatives that are installed
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.openspiel
+
+rivals: $(DEV)  ## install kaggle-environments and python-chess, 1.3 GB, for make bench
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(RIVALS_VENV)
+	$(BIN)/uv pip install --quiet --python $(RIVALS_VENV) --group rivals
 
 differential: $(DEV)  ## compare the engine with OpenSpiel and the naive implementation in full: some minutes
 	$(BIN)/python -m tests.rules.perft
@@ -62,7 +67,7 @@ oldest: $(DEV) $(PROTO)  ## pass the tests on the oldest versions that pyproject
 	$(OLDEST_VENV)/bin/python -m pytest
 
 clean: interpreted  ## remove the environments and the compiled engine
-	rm -rf $(VENV) $(PROTO_VENV) $(OLDEST_VENV)
+	rm -rf $(VENV) $(PROTO_VENV) $(OLDEST_VENV) $(RIVALS_VENV)
 
 $(SERVER): pyproject.toml requirements/server.txt requirements/tools.txt $(SETUP)
 	@$(NEW_ENOUGH)

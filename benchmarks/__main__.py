@@ -1,7 +1,8 @@
-"""Print hands per second of the engine, of a sitting in one process, and of four bot processes over gRPC.
+"""Print what the arbiter plays per second, from one table open to a thousand, and what its alternatives do.
 
 Every repetition measures all of them one after the other, and ratios are taken within a repetition, because machines
-are noisy.
+are noisy. A rival that is not installed is left out; ``make rivals`` installs those that need an environment of their
+own.
 """
 
 from __future__ import annotations
@@ -11,21 +12,52 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 
 from arbiter.cage import choose_cage, take_snapshot
 from arbiter.engine import COMPILED
+from arbiter.match import StandInBot
 from benchmarks import measures
+from benchmarks.rivals import RIVALS
 
-ROOT = Path(__file__).resolve().parent.parent
-BOT = ROOT / "sample_bots" / "uniform"
-TABLES = (1, 16, 64, 256)
-BASE = "processes, 1 table"
+ROOT: Final = Path(__file__).resolve().parent.parent
+BOTS: Final = ROOT / "benchmarks" / "bots"
+RIVALS_PYTHON: Final = ROOT / ".venv-rivals" / "bin" / "python"
+TABLES: Final = (1, 16, 64, 256, 1024)
+EVALUATE: Final = "OpenSpiel, evaluate_bots, NumPy's random"
+EVALUATE_QUICKER: Final = "OpenSpiel, evaluate_bots, Python's random"
+LOOP: Final = "OpenSpiel, bare Python loop"
+KAGGLE: Final = "kaggle-environments, open_spiel_hearts"
+DECISIONS: Final = 52 + 3
+"""Decisions of a hand on average: the cards, and four passes in three hands of four."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What was measured, one value a repetition in every list."""
+
+    hands_per_second: dict[str, list[float]] = field(default_factory=dict)
+    microseconds_per_step: dict[str, list[float]] = field(default_factory=dict)
+    sittings: dict[str, list[measures.Played]] = field(default_factory=dict)
+
+    def add(self, name: str, rival: Mapping[str, float]) -> None:
+        """Take in what a rival printed."""
+        for known, kind in (
+            (self.hands_per_second, "hands_per_second"),
+            (self.microseconds_per_step, "microseconds_per_step"),
+        ):
+            if kind in rival:
+                known.setdefault(name, []).append(rival[kind])
 
 
 def main() -> int:
@@ -34,41 +66,131 @@ def main() -> int:
     parser.add_argument("--repetitions", type=int, default=5, help="interleaved repetitions (default 5)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
-    rows: dict[str, list[float]] = {}
-    starts: list[float] = []
-    with tempfile.TemporaryDirectory(prefix="arbiter-bots-") as folder:
-        bot = take_snapshot(BOT, Path(folder)).path
+    found = Found()
+    with tempfile.TemporaryDirectory(prefix="arbiter-bots-", dir="/tmp") as folder:
+        jobs = _jobs(found, Path(folder))
         Path(folder).chmod(0o755)
-        for repetition in range(options.repetitions):
-            print(f"repetition {repetition + 1} of {options.repetitions}", file=sys.stderr)
-            rows.setdefault("engine alone", []).append(measures.engine(3000))
-            rows.setdefault("in process, 256 tables", []).append(measures.in_process(1024, 256))
-            for tables in TABLES:
-                name = f"processes, {tables} table{'s' if tables > 1 else ''}"
-                speed, start = measures.processes(choose_cage(False), bot, max(64, 4 * tables), tables)
-                rows.setdefault(name, []).append(speed)
-                starts.append(start)
+        with Progress(console=Console(stderr=True)) as progress:
+            for job in progress.track(jobs * options.repetitions, description="Measuring"):
+                job()
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {platform.system()}"
     machine += f", engine {'compiled' if COMPILED else 'interpreted'}"
     if options.json:
-        print(json.dumps({"machine": machine, "hands_per_second": rows, "start_and_end_seconds": starts}, indent=2))
-        return 0
-    table = Table(title=f"Hands per second ({machine})", title_justify="left")
-    for heading in ("", "median", "least", "most", f"ratio to '{BASE}'"):
-        table.add_column(heading, justify="left" if not heading else "right")
-    for name, values in rows.items():
-        ratios = [value / base for value, base in zip(values, rows[BASE], strict=True)]
-        table.add_row(
-            name,
-            f"{statistics.median(values):,.0f}",
-            f"{min(values):,.0f}",
-            f"{max(values):,.0f}",
-            f"{statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})",
-        )
-    table.caption = f"four bots' start and end beside play: {statistics.median(starts):.2f} s a sitting"
-    table.caption_justify = "left"
-    Console(width=110).print(table)
+        print(json.dumps({"machine": machine, **asdict(found), "ratios": _ratios(found)}, indent=2))
+    else:
+        _print(machine, found)
     return 0
+
+
+def _jobs(found: Found, folder: Path) -> list[Callable[[], None]]:
+    """What one repetition measures, in turn."""
+    snapshots = {bot.name: take_snapshot(bot, folder).path for bot in BOTS.iterdir() if bot.is_dir()}
+
+    def engine() -> None:
+        found.add("engine alone", {"hands_per_second": measures.engine(3000)})
+
+    def in_process() -> None:
+        found.add("in one process, 1,024 tables", {"hands_per_second": measures.in_process(StandInBot, 1024, 1024)})
+
+    def processes(tables: int) -> Callable[[], None]:
+        def play() -> None:
+            name = _processes(tables)
+            played = measures.processes(choose_cage(False), snapshots["random"], max(64, 4 * tables), tables)
+            found.sittings.setdefault(name, []).append(played)
+            found.add(
+                name,
+                {
+                    "hands_per_second": played.hands_per_second,
+                    "microseconds_per_step": 1e6 / played.hands_per_second / DECISIONS,
+                },
+            )
+
+        return play
+
+    def rival(name: str, python: str) -> Callable[[], None]:
+        def run() -> None:
+            done = subprocess.run(
+                [python, "-m", "benchmarks.rivals", name], cwd=ROOT, capture_output=True, text=True, check=True
+            )
+            found.add(name, json.loads(done.stdout.splitlines()[-1]))
+
+        return run
+
+    jobs = [engine, in_process, *(processes(tables) for tables in TABLES)]
+    jobs += [rival(name, python) for name in RIVALS if (python := _python_of(name)) is not None]
+    return jobs
+
+
+def _python_of(name: str) -> str | None:
+    """The interpreter that can measure this rival."""
+    modules = {"OpenSpiel": "pyspiel", "kaggle-environments": "kaggle_environments", "python-chess": "chess"}
+    module = modules[name.split(",")[0]]
+    probe = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
+    for python in (sys.executable, str(RIVALS_PYTHON)):
+        if Path(python).exists() and subprocess.run([python, "-c", probe], check=False).returncode == 0:
+            return python
+    print(f"{name}: not installed; make rivals installs it", file=sys.stderr)
+    return None
+
+
+def _processes(tables: int) -> str:
+    return f"four bot processes, {tables:,} table{'s' if tables > 1 else ''}"
+
+
+def _ratios(found: Found) -> dict[str, list[float]]:
+    """What is claimed, one ratio a repetition."""
+    rates = found.hands_per_second
+    best = max((_processes(tables) for tables in TABLES), key=lambda name: statistics.median(rates[name]))
+    claims = {
+        f"{best} : {_processes(1)}": (best, _processes(1)),
+        **{f"{best} : {name}": (best, name) for name in (EVALUATE, EVALUATE_QUICKER, KAGGLE, LOOP)},
+    }
+    return {
+        claim: [one / other for one, other in zip(rates[above], rates[below], strict=True)]
+        for claim, (above, below) in claims.items()
+        if below in rates
+    }
+
+
+def _print(machine: str, found: Found) -> None:
+    console = Console(width=110)
+    speeds = _table(f"Hands per second ({machine})", "", "median", "least", "most", "arbiter µs/hand", "bots µs/hand")
+    for name, rates in found.hands_per_second.items():
+        sittings = found.sittings.get(name, [])
+        arbiter = [played.arbiter_microseconds for played in sittings]
+        bots = [played.bots_microseconds for played in sittings if played.bots_microseconds is not None]
+        speeds.add_row(name, *_spread(rates), _median(arbiter), _median(bots))
+    starts = [played.start_and_end_seconds for sittings in found.sittings.values() for played in sittings]
+    speeds.caption = (
+        "µs/hand: CPU time, start included. Four bots' start and end beside play:"
+        f" {statistics.median(starts):.2f} s a sitting"
+    )
+    speeds.caption_justify = "left"
+    console.print(speeds)
+    ratios = _table("Ratios within a repetition", "", "median", "least", "most")
+    for claim, values in _ratios(found).items():
+        ratios.add_row(claim, *(f"{value:,.2f}" for value in (statistics.median(values), min(values), max(values))))
+    console.print(ratios)
+    steps = _table("Microseconds of wall time for one decision of one player", "", "median", "least", "most")
+    for name, values in found.microseconds_per_step.items():
+        steps.add_row(name, *_spread(values))
+    console.print(steps)
+
+
+def _table(title: str, *headings: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading else "left")
+    return table
+
+
+def _spread(values: Sequence[float]) -> tuple[str, str, str]:
+    form = ",.0f" if min(values) >= 100 else ",.1f"
+    return format(statistics.median(values), form), format(min(values), form), format(max(values), form)
+
+
+def _median(values: Sequence[float]) -> str:
+    return f"{statistics.median(values):,.0f}" if values else ""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What is measured. Each function plays real hands and returns hands per second."""
+"""What is measured of the arbiter. Each function plays real hands."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import asyncio
 import random
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from arbiter.cage import Cage, Launch, load_manifest
 from arbiter.deals import deal
 from arbiter.engine import RULE_SETS, compile_rules, new_hand
-from arbiter.links import BotHost, Link, LocalLink, ProcessLink
-from arbiter.match import Clock, MatchFormat, SeatedBot, SittingPlan, StandInBot, play_sitting
+from arbiter.links import BotHost, Ending, LocalLink, ProcessLink
+from arbiter.match import Clock, MatchFormat, SeatedBot, SittingPlan, play_sitting
+from arbiter.sdk import Bot
 
 SEED = bytes(range(32))
 RULES = RULE_SETS["black_lady"]
 
 
 def engine(hands: int) -> float:
-    """The engine alone: random legal cards, no pass, deals made beforehand."""
+    """Hands per second of the engine alone: random legal cards, no pass, deals made beforehand."""
     rules = compile_rules(RULES)
     deals = [deal(rules, SEED, board).hands for board in range(1, hands + 1)]
     draw = random.Random(1).random
@@ -31,38 +34,68 @@ def engine(hands: int) -> float:
     return hands / (time.perf_counter() - started)
 
 
-def in_process(hands: int, open_tables: int) -> float:
-    """A sitting of four bots in this process, through the contract's messages but without gRPC."""
+def in_process(bot: Callable[[], Bot], hands: int, open_tables: int) -> float:
+    """Hands per second of a sitting of four bots in this process: the contract's messages without gRPC."""
     plan = _plan(hands, open_tables)
-    return _timed(plan, [LocalLink(StandInBot()) for _ in plan.bots])
+    links = [LocalLink(bot()) for _ in plan.bots]
+    started = time.perf_counter()
+    asyncio.run(play_sitting(plan, links))
+    return hands / (time.perf_counter() - started)
 
 
-def processes(cage: Cage, bot: Path, hands: int, open_tables: int) -> tuple[float, float]:
-    """A sitting of four bot processes over gRPC.
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What a sitting of four bot processes took."""
 
-    Returns:
-        Hands per second from the first card to the last, and the seconds that starting and ending the bots took.
-    """
+    hands_per_second: float
+    """From the first card to the last, in wall time."""
+    start_and_end_seconds: float
+    """Beside that."""
+    arbiter_microseconds: float
+    """CPU time of the arbiter's process for a hand, start and end of bots included."""
+    bots_microseconds: float | None
+    """CPU time of the four bots for a hand, their start included; None where no control group counts it."""
 
-    async def play() -> tuple[float, float]:
+
+def processes(cage: Cage, bot: Path, hands: int, open_tables: int) -> Played:
+    """A sitting of four bot processes over gRPC."""
+
+    async def play() -> Played:
         plan = _plan(hands, open_tables)
-        with tempfile.TemporaryDirectory(prefix="arbiter-") as folder:
+        with tempfile.TemporaryDirectory(prefix="arbiter-", dir="/tmp") as folder:  # short: sockets' paths are
             Path(folder).chmod(0o711)  # bots without a cage have to pass to their sockets
             host = BotHost(Path(folder))
-            links: list[Link] = []
+            links: list[_Counted] = []
             for seated in plan.bots:
                 connection = host.add(f"seat{seated.entrant}")
                 launch = Launch(bot, load_manifest(bot), connection.socket, {"ARBITER_TOKEN": connection.token})
-                links.append(ProcessLink(cage, launch, connection))
+                links.append(_Counted(cage, launch, connection))
             async with host:
-                started = time.perf_counter()
+                started, cpu = time.perf_counter(), time.process_time()
                 record = await play_sitting(plan, links)
-                whole = time.perf_counter() - started
-        if record.faults:
-            raise RuntimeError(f"a bot failed: {record.faults[0]}")
-        return hands / record.play_seconds, whole - record.play_seconds
+                whole, cpu = time.perf_counter() - started, time.process_time() - cpu
+        faults = [*record.faults, *(fault for hand in record.hands for fault in hand.faults)]
+        if faults:
+            raise RuntimeError(f"a bot failed: {faults[0]}")
+        used = [link.used for link in links if link.used is not None]
+        return Played(
+            hands / record.play_seconds,
+            whole - record.play_seconds,
+            cpu / hands * 1e6,
+            sum(used) / hands * 1e6 if len(used) == len(links) else None,
+        )
 
     return asyncio.run(play())
+
+
+class _Counted(ProcessLink):
+    """Looks at its bot's CPU time before the bot is ended."""
+
+    used: float | None = None
+
+    async def close(self, grace: float) -> Ending:
+        self.used = self.cpu_seconds if self.used is None else self.used
+        return await super().close(grace)
 
 
 def _plan(hands: int, open_tables: int) -> SittingPlan:
@@ -79,9 +112,3 @@ def _plan(hands: int, open_tables: int) -> SittingPlan:
         ),
         open_tables=open_tables,
     )
-
-
-def _timed(plan: SittingPlan, links: list[LocalLink]) -> float:
-    started = time.perf_counter()
-    asyncio.run(play_sitting(plan, links))
-    return plan.boards / (time.perf_counter() - started)

@@ -32,7 +32,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
-import pyspiel  # type: ignore[import-not-found] # an extension module without stubs
+import pyspiel
 from rich.console import Console
 from rich.table import Table
 

@@ -21,7 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import pyspiel  # type: ignore[import-not-found] # an extension module without stubs
+import pyspiel
 
 from arbiter.engine import (
     CARDS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, NoReturn, TypeVar
@@ -108,6 +109,21 @@ class Client:
             return method(request, metadata=self.metadata, timeout=PATIENCE)
         except grpc.RpcError as error:
             self.fail(error)
+
+    def follow(self, method: grpc.UnaryStreamMultiCallable[Request, Response], request: Request) -> Iterator[Response]:
+        """The answers to a call that tells what changes, each once. A service ends such calls when nothing changes for
+        long; then this calls again, up to the end that the service means."""
+        last: Response | None = None
+        while True:
+            try:
+                for response in method(request, metadata=self.metadata):
+                    if response != last:
+                        last = response
+                        yield response
+                return
+            except grpc.RpcError as error:
+                if error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED:
+                    self.fail(error)
 
     def fail(self, error: grpc.RpcError) -> NoReturn:
         """Raise what an error of a call means."""

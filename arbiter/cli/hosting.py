@@ -33,6 +33,7 @@ class TournamentClient:
         self._client = Client(server_of(server, token, ca, plain_text))
         self.stub = tournament_pb2_grpc.TournamentServiceStub(self._client.channel)
         self.call = self._client.call
+        self.follow = self._client.follow
         self.fail = self._client.fail
         self.metadata = self._client.metadata
 
@@ -140,15 +141,10 @@ def watch(
     """Follow a tournament to its end. Exit status 1 unless it is completed."""
     last = pb.Tournament()
     with TournamentClient(server, token, ca, plain_text) as client, errors.status("") as status:
-        try:
-            request = pb.WatchTournamentRequest(tournament=tournament)
-            for response in client.stub.WatchTournament(request, metadata=client.metadata):
-                last = response.tournament
-                status.update(
-                    f"{_said(last)}: {last.sittings_recorded} of {last.sittings} sittings, {last.hands:,} hands"
-                )
-        except grpc.RpcError as error:
-            client.fail(error)
+        request = pb.WatchTournamentRequest(tournament=tournament)
+        for response in client.follow(client.stub.WatchTournament, request):
+            last = response.tournament
+            status.update(f"{_said(last)}: {last.sittings_recorded} of {last.sittings} sittings, {last.hands:,} hands")
     errors.print(_said(last), markup=False, highlight=False)
     if last.state != pb.TOURNAMENT_STATE_COMPLETED:
         raise typer.Exit(1)

@@ -19,6 +19,9 @@ CHUNK: Final = 128 * 1024
 TRIES: Final = 6
 """How often an upload is taken up again in a row without any byte having arrived."""
 
+_GO_ON: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+"""How a call ends that may be made again: the connection broke, or nothing came through it for too long."""
+
 
 class RegistryClient:
     """Calls of one user; close it by leaving its ``with`` statement. Its methods raise as `Client` does."""
@@ -67,7 +70,7 @@ class RegistryClient:
                 return self._stub.SubmitVersion(parts, metadata=self._client.metadata).version
             except grpc.RpcError as error:
                 tries += 1
-                if error.code() is not grpc.StatusCode.UNAVAILABLE or tries >= TRIES:
+                if error.code() not in _GO_ON or tries >= TRIES:
                     self._client.fail(error)
             except InfrastructureError:
                 tries += 1
@@ -78,13 +81,8 @@ class RegistryClient:
 
     def watch(self, bot: str, number: int) -> Iterator[pb.Version]:
         """A version now and after each change, up to the state in which nothing happens by itself any more."""
-        try:
-            for response in self._stub.WatchVersion(
-                pb.WatchVersionRequest(bot=bot, number=number), metadata=self._client.metadata
-            ):
-                yield response.version
-        except grpc.RpcError as error:
-            self._client.fail(error)
+        for response in self._client.follow(self._stub.WatchVersion, pb.WatchVersionRequest(bot=bot, number=number)):
+            yield response.version
 
     def version(self, bot: str, number: int = 0) -> pb.Version:
         """A version; without a number the newest active one."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Final
 
 import grpc
 
@@ -17,10 +18,16 @@ from arbiter.registry.life import Life
 from arbiter.registry.registry import Registry
 from arbiter.registry.validation import Validator
 from arbiter.service.public import PublicServer
+from arbiter.service.rates import Rates
 from arbiter.service.registry_service import RegistryServicer
 from arbiter.service.tournament_service import TournamentServicer
 from arbiter.store import Store
+from arbiter.supervisor.redis import EmbeddedRedis, redis_client
+from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament.hosting import Hosting
+
+REDIS_PATIENCE: Final = 0.5
+"""Seconds that a call waits for Redis, which counts it, before it goes on uncounted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +61,18 @@ async def public_service(
     builder = Builder(contents, data / "staging", unsafe=options.unsafe_processes, hidden=(data,))
     validator = Validator(options.cage, {name: rule_set(name) for name in rules})
     life = Life(store, contents, builder, validator, CageSettings.from_environment().runtimes)
-    hosted = Hosted(store, options)
-    registry = RegistryServicer(store.accounts, store.versions, Registry(store, contents, data / "registry"), life.wake)
-    tournaments = TournamentServicer(store, Hosting(store, contents), hosted.wake)
-    async with PublicServer(registry, tournaments, listen, credentials) as server:
-        yield Service(server.address, (life.run, hosted.run))
+    registry = RegistryServicer(store.versions, Registry(store, contents, data / "registry"), life.wake)
+    jobs: list[Callable[[], Awaitable[None]]] = [life.run]
+    async with AsyncExitStack() as stack:
+        if options.redis_url is None:
+            redis = await stack.enter_async_context(EmbeddedRedis(stack.enter_context(RunDirectory())))
+            options = replace(options, redis_url=redis.url)
+            jobs.append(redis.watch)
+        assert options.redis_url is not None
+        client = redis_client(options.redis_url, REDIS_PATIENCE)
+        stack.push_async_callback(client.aclose)
+        hosted = Hosted(store, options)
+        jobs.append(hosted.run)
+        tournaments = TournamentServicer(store, Hosting(store, contents), hosted.wake)
+        server = PublicServer(registry, tournaments, store.accounts, listen, credentials, rates=Rates(client))
+        yield Service((await stack.enter_async_context(server)).address, tuple(jobs))

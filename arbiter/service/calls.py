@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 import grpc
 from google.protobuf import any_pb2
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]  # has no stubs
 
 from arbiter.errors import ArbiterError, InfrastructureError
-from arbiter.identity import Forbidden, Unauthenticated, authenticate, require
+from arbiter.identity import Forbidden, Unauthenticated, require
 from arbiter.registry.uploads import TooManyUploads, WrongOffset
+from arbiter.service.limits import Exhausted, RateLimited, Silent, TooManyCalls
 from arbiter.store import (
-    Accounts,
     NameTaken,
     QuotaExceeded,
     Scope,
@@ -50,12 +50,18 @@ _CODES: Final[tuple[tuple[type[ArbiterError], grpc.StatusCode, str], ...]] = (
     (NameTaken, grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN"),
     (QuotaExceeded, grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED"),
     (TooManyUploads, grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_UPLOADS"),
+    (RateLimited, grpc.StatusCode.RESOURCE_EXHAUSTED, "RATE_LIMITED"),
+    (TooManyCalls, grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_CALLS"),
+    (Silent, grpc.StatusCode.DEADLINE_EXCEEDED, "SILENT"),
     (WrongOffset, grpc.StatusCode.FAILED_PRECONDITION, "WRONG_OFFSET"),
     (TransitionRefused, grpc.StatusCode.FAILED_PRECONDITION, "WRONG_STATE"),
     (InfrastructureError, grpc.StatusCode.UNAVAILABLE, "INFRASTRUCTURE"),
     (ArbiterError, grpc.StatusCode.INVALID_ARGUMENT, "INVALID"),
 )
 """The first that fits: kind of error, code, reason."""
+
+
+_caller: Final = ContextVar[Token]("caller")
 
 
 @asynccontextmanager
@@ -65,7 +71,7 @@ async def answering(context: Context) -> AsyncIterator[None]:
         yield
     except ArbiterError as error:
         code, reason = next((code, reason) for kind, code, reason in _CODES if isinstance(error, kind))
-        await _refuse(context, code, reason, str(error))
+        await _refuse(context, code, reason, str(error), error.retry_after if isinstance(error, Exhausted) else None)
     except (grpc.aio.AbortError, asyncio.CancelledError):
         raise
     except DecodeError:
@@ -75,21 +81,48 @@ async def answering(context: Context) -> AsyncIterator[None]:
         await _refuse(context, grpc.StatusCode.INTERNAL, "INTERNAL", "an error of the service; its log says more")
 
 
-async def caller(context: Context, accounts: Accounts, scope: Scope) -> Token:
-    """The token that a call shows, good for ``scope``.
-
-    Raises:
-        Unauthenticated, Forbidden: there is none, or it is not.
-    """
+def bearer(context: Context) -> str:
+    """The token that a call shows, as text; empty when it shows none."""
     metadata = dict(context.invocation_metadata() or ())
     kind, _, text = str(metadata.get("authorization", "")).partition(" ")
-    token = await asyncio.to_thread(authenticate, accounts, text if kind == "Bearer" else "", datetime.now(UTC))
+    return text if kind == "Bearer" else ""
+
+
+@contextmanager
+def calling(token: Token) -> Iterator[None]:
+    """Let `caller` know, while inside, whose call this is."""
+    before = _caller.set(token)
+    try:
+        yield
+    finally:
+        _caller.reset(before)
+
+
+def caller(scope: Scope) -> Token:
+    """The token of the call that is being answered.
+
+    Raises:
+        Forbidden: it is not good for ``scope``.
+        LookupError: nobody has looked at this call's token.
+    """
+    token = _caller.get()
     require(token, scope)
     return token
 
 
-async def _refuse(context: Context, code: grpc.StatusCode, reason: str, message: str) -> None:
-    detail = any_pb2.Any()
-    detail.Pack(error_details_pb2.ErrorInfo(reason=reason, domain=DOMAIN))
-    status = status_pb2.Status(code=code.value[0], message=message, details=[detail])
+async def _refuse(
+    context: Context, code: grpc.StatusCode, reason: str, message: str, retry_after: float | None = None
+) -> None:
+    details: list[Message] = [error_details_pb2.ErrorInfo(reason=reason, domain=DOMAIN)]
+    if retry_after is not None:
+        retry = error_details_pb2.RetryInfo()
+        retry.retry_delay.FromNanoseconds(int(retry_after * 1e9))
+        details.append(retry)
+    status = status_pb2.Status(code=code.value[0], message=message, details=map(_packed, details))
     await context.abort(code, message, (("grpc-status-details-bin", status.SerializeToString()),))
+
+
+def _packed(message: Message) -> any_pb2.Any:
+    packed = any_pb2.Any()
+    packed.Pack(message)
+    return packed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from types import TracebackType
 from typing import Final
 
@@ -11,9 +12,13 @@ from grpc_reflection.v1alpha import reflection
 
 from arbiter.api.registry.v1 import registry_pb2, registry_pb2_grpc
 from arbiter.api.tournament.v1 import tournament_pb2, tournament_pb2_grpc
+from arbiter.service.admission import Admission
+from arbiter.service.limits import CallLimits
 from arbiter.service.listening import add_port
+from arbiter.service.rates import Rates
 from arbiter.service.registry_service import RegistryServicer
 from arbiter.service.tournament_service import TournamentServicer
+from arbiter.store import Accounts
 
 REGISTRY_SERVICE: Final = registry_pb2.DESCRIPTOR.services_by_name["RegistryService"].full_name
 TOURNAMENT_SERVICE: Final = tournament_pb2.DESCRIPTOR.services_by_name["TournamentService"].full_name
@@ -21,8 +26,14 @@ TOURNAMENT_SERVICE: Final = tournament_pb2.DESCRIPTOR.services_by_name["Tourname
 MAX_MESSAGE_BYTES: Final = 1024 * 1024
 """Largest message that is taken; packages come in chunks."""
 
-MAX_CALLS: Final = 256
-"""Calls that are answered at once; further ones are refused with RESOURCE_EXHAUSTED."""
+OPEN_SERVICES: Final = frozenset({health.SERVICE_NAME, reflection.SERVICE_NAME})
+"""Those that need no token."""
+
+MAX_CALLS: Final = 2048
+"""Calls of which gRPC keeps anything at once. It is above all that the limits of callers let in, and bounds the memory
+for those that are being refused."""
+
+MOST_CONNECTIONS: Final = 10_000
 
 STOP_GRACE: Final = 2.0
 """Seconds that calls under way have to finish when the server stops."""
@@ -35,6 +46,11 @@ _OPTIONS: Final = [
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+    # Connections on which nothing happens go, and so do, in the end, those whose caller reads nothing.
+    ("grpc.server_handshake_timeout_ms", 10_000),
+    ("grpc.max_connection_idle_ms", 300_000),
+    ("grpc.max_connection_age_ms", 3_600_000),
+    ("grpc.max_connection_age_grace_ms", 300_000),
 ]
 
 
@@ -44,8 +60,11 @@ class PublicServer:
     Args:
         registry: answers contestants.
         tournaments: answers hosts and all who follow tournaments.
+        accounts: whose tokens are good.
         listen: the address.
         credentials: for TLS; None for plain text, which the caller has to have thought about.
+        limits: what callers may have.
+        rates: counts calls within a time; None to count none.
 
     Raises:
         UsageError: on entry, when it is no address.
@@ -56,12 +75,21 @@ class PublicServer:
         self,
         registry: RegistryServicer,
         tournaments: TournamentServicer,
+        accounts: Accounts,
         listen: str,
         credentials: grpc.ServerCredentials | None,
+        *,
+        limits: CallLimits | None = None,
+        rates: Rates | None = None,
     ) -> None:
         self._listen: Final = listen
         self._credentials: Final = credentials
-        self._server: Final = grpc.aio.server(options=_OPTIONS, maximum_concurrent_rpcs=MAX_CALLS)
+        admission = Admission(accounts, OPEN_SERVICES, limits or CallLimits(), rates)
+        self._server: Final = grpc.aio.server(
+            interceptors=[admission],
+            options=[*_OPTIONS, ("grpc.max_allowed_incoming_connections", _connections())],
+            maximum_concurrent_rpcs=MAX_CALLS,
+        )
         registry_pb2_grpc.add_RegistryServiceServicer_to_server(registry, self._server)
         tournament_pb2_grpc.add_TournamentServiceServicer_to_server(tournaments, self._server)
         self._health: Final = health.aio.HealthServicer()
@@ -83,3 +111,9 @@ class PublicServer:
     ) -> None:
         await self._health.enter_graceful_shutdown()
         await self._server.stop(STOP_GRACE)
+
+
+def _connections() -> int:
+    """Half of the files that this process may open, for everything else needs some of them as well."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST_CONNECTIONS if files == resource.RLIM_INFINITY else min(MOST_CONNECTIONS, files // 2)

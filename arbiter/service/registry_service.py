@@ -13,9 +13,9 @@ from arbiter.api.registry.v1 import registry_pb2_grpc
 from arbiter.errors import UsageError
 from arbiter.registry.registry import Registry
 from arbiter.registry.uploads import Declared
-from arbiter.service.calls import Context, answering, caller
+from arbiter.service.calls import Context, caller
 from arbiter.service.pages import page_size, page_token, read_page_token
-from arbiter.store import Accounts, Scope, Version, Versions, VersionState
+from arbiter.store import Scope, Version, Versions, VersionState
 
 MAX_CHUNK: Final = 256 * 1024
 LOOK_AGAIN: Final = 0.25
@@ -28,113 +28,99 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
     """Answers contestants; disk and database are used in threads.
 
     Args:
-        accounts: whose tokens are good.
         versions: what is recorded of bots.
         registry: takes submissions.
         submitted: called on the event loop after each submission.
     """
 
-    def __init__(
-        self, accounts: Accounts, versions: Versions, registry: Registry, submitted: Callable[[], None]
-    ) -> None:
-        self._accounts: Final = accounts
+    def __init__(self, versions: Versions, registry: Registry, submitted: Callable[[], None]) -> None:
         self._versions: Final = versions
         self._registry: Final = registry
         self._submitted: Final = submitted
 
     async def GetUpload(self, request: pb.GetUploadRequest, context: Context) -> pb.GetUploadResponse:
         """See the contract."""
-        async with answering(context):
-            token = await caller(context, self._accounts, Scope.CONTESTANT)
-            received = await asyncio.to_thread(self._registry.uploads.received, token.owner, request.request_id)
+        token = caller(Scope.CONTESTANT)
+        received = await asyncio.to_thread(self._registry.uploads.received, token.owner, request.request_id)
         return pb.GetUploadResponse(received=received)
 
     async def SubmitVersion(
         self, request_iterator: AsyncIterator[pb.SubmitVersionRequest], context: Context
     ) -> pb.SubmitVersionResponse:
         """See the contract."""
-        async with answering(context):
-            token = await caller(context, self._accounts, Scope.CONTESTANT)
-            first = await anext(request_iterator, None)
-            if first is None or first.WhichOneof("part") != "header":
-                raise UsageError("the first message holds no header; send size, sha256 and request_id first")
-            header = first.header
-            declared = Declared(token.owner, header.request_id, header.size, header.sha256)
-            with ExitStack() as stack:
-                opened = self._registry.uploads.open(declared, header.offset)
-                upload = await asyncio.to_thread(stack.enter_context, opened)
-                async for message in request_iterator:
-                    if message.WhichOneof("part") != "chunk" or not 0 < len(message.chunk) <= MAX_CHUNK:
-                        raise UsageError(f"after the header come chunks of 1 to {MAX_CHUNK} bytes")
-                    await asyncio.to_thread(upload.write, message.chunk)
-                version = await asyncio.to_thread(
-                    lambda: self._registry.submit(
-                        token, declared, upload.whole(), header.message, header.commit, datetime.now(UTC)
-                    )
+        token = caller(Scope.CONTESTANT)
+        first = await anext(request_iterator, None)
+        if first is None or first.WhichOneof("part") != "header":
+            raise UsageError("the first message holds no header; send size, sha256 and request_id first")
+        header = first.header
+        declared = Declared(token.owner, header.request_id, header.size, header.sha256)
+        with ExitStack() as stack:
+            opened = self._registry.uploads.open(declared, header.offset)
+            upload = await asyncio.to_thread(stack.enter_context, opened)
+            async for message in request_iterator:
+                if message.WhichOneof("part") != "chunk" or not 0 < len(message.chunk) <= MAX_CHUNK:
+                    raise UsageError(f"after the header come chunks of 1 to {MAX_CHUNK} bytes")
+                await asyncio.to_thread(upload.write, message.chunk)
+            version = await asyncio.to_thread(
+                lambda: self._registry.submit(
+                    token, declared, upload.whole(), header.message, header.commit, datetime.now(UTC)
                 )
-            self._submitted()
+            )
+        self._submitted()
         return pb.SubmitVersionResponse(version=version_to_message(version))
 
     async def GetVersion(self, request: pb.GetVersionRequest, context: Context) -> pb.GetVersionResponse:
         """See the contract."""
-        async with answering(context):
-            await caller(context, self._accounts, Scope.SPECTATOR)
-            version = await asyncio.to_thread(self._versions.get, request.bot, request.number or None)
+        caller(Scope.SPECTATOR)
+        version = await asyncio.to_thread(self._versions.get, request.bot, request.number or None)
         return pb.GetVersionResponse(version=version_to_message(version))
 
     async def WatchVersion(
         self, request: pb.WatchVersionRequest, context: Context
     ) -> AsyncIterator[pb.WatchVersionResponse]:
         """See the contract."""
-        async with answering(context):
-            await caller(context, self._accounts, Scope.SPECTATOR)
-            seen: VersionState | None = None
-            while seen not in _AT_REST:
-                version = await asyncio.to_thread(self._versions.get, request.bot, request.number)
-                if version.state is not seen:
-                    seen = version.state
-                    yield pb.WatchVersionResponse(version=version_to_message(version))
-                else:
-                    await asyncio.sleep(LOOK_AGAIN)
+        caller(Scope.SPECTATOR)
+        seen: VersionState | None = None
+        while seen not in _AT_REST:
+            version = await asyncio.to_thread(self._versions.get, request.bot, request.number)
+            if version.state is not seen:
+                seen = version.state
+                yield pb.WatchVersionResponse(version=version_to_message(version))
+            else:
+                await asyncio.sleep(LOOK_AGAIN)
 
     async def ListVersions(self, request: pb.ListVersionsRequest, context: Context) -> pb.ListVersionsResponse:
         """See the contract."""
-        async with answering(context):
-            await caller(context, self._accounts, Scope.SPECTATOR)
-            size = page_size(request.page_size)
-            name, number = read_page_token(request.page_token)
-            found = await asyncio.to_thread(
-                lambda: self._versions.versions(request.bot or None, after=(name, number), limit=size + 1)
-            )
+        caller(Scope.SPECTATOR)
+        size = page_size(request.page_size)
+        name, number = read_page_token(request.page_token)
+        found = await asyncio.to_thread(
+            lambda: self._versions.versions(request.bot or None, after=(name, number), limit=size + 1)
+        )
         page = found[:size]
         more = page_token(page[-1].submission.bot, page[-1].number) if len(found) > size else ""
         return pb.ListVersionsResponse(versions=map(version_to_message, page), next_page_token=more)
 
     async def ListBots(self, request: pb.ListBotsRequest, context: Context) -> pb.ListBotsResponse:
         """See the contract."""
-        async with answering(context):
-            await caller(context, self._accounts, Scope.SPECTATOR)
-            size = page_size(request.page_size)
-            name, _ = read_page_token(request.page_token)
-            found = await asyncio.to_thread(lambda: self._versions.bots(after=name, limit=size + 1))
+        caller(Scope.SPECTATOR)
+        size = page_size(request.page_size)
+        name, _ = read_page_token(request.page_token)
+        found = await asyncio.to_thread(lambda: self._versions.bots(after=name, limit=size + 1))
         page = found[:size]
         more = page_token(page[-1][0], 0) if len(found) > size else ""
         return pb.ListBotsResponse(bots=[pb.Bot(name=name, owner=owner) for name, owner in page], next_page_token=more)
 
     async def GetVersionLog(self, request: pb.GetVersionLogRequest, context: Context) -> pb.GetVersionLogResponse:
         """See the contract."""
-        async with answering(context):
-            token = await caller(context, self._accounts, Scope.CONTESTANT)
-            written = await asyncio.to_thread(self._registry.log, token, request.bot, request.number)
+        token = caller(Scope.CONTESTANT)
+        written = await asyncio.to_thread(self._registry.log, token, request.bot, request.number)
         return pb.GetVersionLogResponse(log=written)
 
     async def RetireVersion(self, request: pb.RetireVersionRequest, context: Context) -> pb.RetireVersionResponse:
         """See the contract."""
-        async with answering(context):
-            token = await caller(context, self._accounts, Scope.CONTESTANT)
-            version = await asyncio.to_thread(
-                self._registry.retire, token, request.bot, request.number, datetime.now(UTC)
-            )
+        token = caller(Scope.CONTESTANT)
+        version = await asyncio.to_thread(self._registry.retire, token, request.bot, request.number, datetime.now(UTC))
         return pb.RetireVersionResponse(version=version_to_message(version))
 
 

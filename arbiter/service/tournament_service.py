@@ -9,7 +9,7 @@ from typing import Final
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.api.tournament.v1 import tournament_pb2_grpc
 from arbiter.match import write_replay
-from arbiter.service.calls import Context, answering, caller
+from arbiter.service.calls import Context, caller
 from arbiter.service.pages import page_size, page_token, read_page_token
 from arbiter.store import FINISHED, Scope, SittingKey, Store, Token, Tournament, TournamentState
 from arbiter.tournament import TournamentReport, TournamentSpec, report
@@ -40,88 +40,77 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
         self, request: pb.CreateTournamentRequest, context: Context
     ) -> pb.CreateTournamentResponse:
         """See the contract."""
-        async with answering(context):
-            token = await caller(context, self._store.accounts, Scope.HOST)
-            made = await asyncio.to_thread(self._hosting.create, token, request.definition, request.request_id)
-            return pb.CreateTournamentResponse(tournament=await asyncio.to_thread(self._message, made))
+        token = caller(Scope.HOST)
+        made = await asyncio.to_thread(self._hosting.create, token, request.definition, request.request_id)
+        return pb.CreateTournamentResponse(tournament=await asyncio.to_thread(self._message, made))
 
     async def StartTournament(self, request: pb.StartTournamentRequest, context: Context) -> pb.StartTournamentResponse:
         """See the contract."""
-        async with answering(context):
-            token = await caller(context, self._store.accounts, Scope.HOST)
-            started = await asyncio.to_thread(self._hosting.start, token, request.tournament)
-            self._started()
-            return pb.StartTournamentResponse(tournament=await asyncio.to_thread(self._message, started))
+        token = caller(Scope.HOST)
+        started = await asyncio.to_thread(self._hosting.start, token, request.tournament)
+        self._started()
+        return pb.StartTournamentResponse(tournament=await asyncio.to_thread(self._message, started))
 
     async def CancelTournament(
         self, request: pb.CancelTournamentRequest, context: Context
     ) -> pb.CancelTournamentResponse:
         """See the contract."""
-        async with answering(context):
-            token = await caller(context, self._store.accounts, Scope.HOST)
-            cancelled = await asyncio.to_thread(self._hosting.cancel, token, request.tournament)
-            return pb.CancelTournamentResponse(tournament=await asyncio.to_thread(self._message, cancelled))
+        token = caller(Scope.HOST)
+        cancelled = await asyncio.to_thread(self._hosting.cancel, token, request.tournament)
+        return pb.CancelTournamentResponse(tournament=await asyncio.to_thread(self._message, cancelled))
 
     async def GetTournament(self, request: pb.GetTournamentRequest, context: Context) -> pb.GetTournamentResponse:
         """See the contract."""
-        async with answering(context):
-            await caller(context, self._store.accounts, Scope.SPECTATOR)
-            return pb.GetTournamentResponse(tournament=await asyncio.to_thread(self._look, request.tournament))
+        caller(Scope.SPECTATOR)
+        return pb.GetTournamentResponse(tournament=await asyncio.to_thread(self._look, request.tournament))
 
     async def ListTournaments(self, request: pb.ListTournamentsRequest, context: Context) -> pb.ListTournamentsResponse:
         """See the contract."""
-        async with answering(context):
-            await caller(context, self._store.accounts, Scope.SPECTATOR)
-            size = page_size(request.page_size)
-            _, start = read_page_token(request.page_token)
-            found = (await asyncio.to_thread(self._store.tournaments))[start : start + size + 1]
-            messages = [await asyncio.to_thread(self._message, each) for each in found[:size]]
-            more = page_token("", start + size) if len(found) > size else ""
-            return pb.ListTournamentsResponse(tournaments=messages, next_page_token=more)
+        caller(Scope.SPECTATOR)
+        size = page_size(request.page_size)
+        _, start = read_page_token(request.page_token)
+        found = (await asyncio.to_thread(self._store.tournaments))[start : start + size + 1]
+        messages = [await asyncio.to_thread(self._message, each) for each in found[:size]]
+        more = page_token("", start + size) if len(found) > size else ""
+        return pb.ListTournamentsResponse(tournaments=messages, next_page_token=more)
 
     async def WatchTournament(
         self, request: pb.WatchTournamentRequest, context: Context
     ) -> AsyncIterator[pb.WatchTournamentResponse]:
         """See the contract."""
-        async with answering(context):
-            await caller(context, self._store.accounts, Scope.SPECTATOR)
-            seen: pb.Tournament | None = None
-            while True:
-                found = await asyncio.to_thread(self._store.tournament, request.tournament)
-                message = await asyncio.to_thread(self._message, found)
-                if message != seen:
-                    seen = message
-                    yield pb.WatchTournamentResponse(tournament=message)
-                if found.state in FINISHED or found.state is TournamentState.PAUSED:
-                    return
-                await asyncio.sleep(LOOK_AGAIN)
+        caller(Scope.SPECTATOR)
+        seen: pb.Tournament | None = None
+        while True:
+            found = await asyncio.to_thread(self._store.tournament, request.tournament)
+            message = await asyncio.to_thread(self._message, found)
+            if message != seen:
+                seen = message
+                yield pb.WatchTournamentResponse(tournament=message)
+            if found.state in FINISHED or found.state is TournamentState.PAUSED:
+                return
+            await asyncio.sleep(LOOK_AGAIN)
 
     async def GetStandings(self, request: pb.GetStandingsRequest, context: Context) -> pb.GetStandingsResponse:
         """See the contract."""
-        async with answering(context):
-            await caller(context, self._store.accounts, Scope.SPECTATOR)
-            found = await asyncio.to_thread(report, self._store, request.tournament)
-            message = await asyncio.to_thread(self._message, found.tournament)
-            return pb.GetStandingsResponse(
-                tournament=message, standings=_standings(found), lowest_wins=found.lowest_wins
-            )
+        caller(Scope.SPECTATOR)
+        found = await asyncio.to_thread(report, self._store, request.tournament)
+        message = await asyncio.to_thread(self._message, found.tournament)
+        return pb.GetStandingsResponse(tournament=message, standings=_standings(found), lowest_wins=found.lowest_wins)
 
     async def GetReplay(self, request: pb.GetReplayRequest, context: Context) -> AsyncIterator[pb.GetReplayResponse]:
         """See the contract."""
-        async with answering(context):
-            await caller(context, self._store.accounts, Scope.SPECTATOR)
-            key = SittingKey.parse(request.sitting)
-            text = write_replay(await asyncio.to_thread(released_replay, self._store, key))
-            for start in range(0, len(text), CHUNK):
-                yield pb.GetReplayResponse(chunk=text[start : start + CHUNK])
+        caller(Scope.SPECTATOR)
+        key = SittingKey.parse(request.sitting)
+        text = write_replay(await asyncio.to_thread(released_replay, self._store, key))
+        for start in range(0, len(text), CHUNK):
+            yield pb.GetReplayResponse(chunk=text[start : start + CHUNK])
 
     async def GetSittingLogs(self, request: pb.GetSittingLogsRequest, context: Context) -> pb.GetSittingLogsResponse:
         """See the contract."""
-        async with answering(context):
-            token = await caller(context, self._store.accounts, Scope.CONTESTANT)
-            key = SittingKey.parse(request.sitting)
-            logs = await asyncio.to_thread(self._own_logs, token, key)
-            return pb.GetSittingLogsResponse(logs=map(_log, logs))
+        token = caller(Scope.CONTESTANT)
+        key = SittingKey.parse(request.sitting)
+        logs = await asyncio.to_thread(self._own_logs, token, key)
+        return pb.GetSittingLogsResponse(logs=map(_log, logs))
 
     def _own_logs(self, token: Token, key: SittingKey) -> list[BotReport]:
         owners = {entrant.index: entrant.manifest.get("owner") for entrant in self._store.entrants(key.tournament)}

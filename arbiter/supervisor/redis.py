@@ -180,30 +180,42 @@ class EmbeddedRedis:
                     await asyncio.sleep(_POLL)
 
 
-async def check_redis(url: str) -> None:
-    """Find out whether a Redis answers at `url`, in one of Celery's forms.
+def redis_client(url: str, patience: float) -> Redis:
+    """A client of the Redis at `url`, in one of Celery's forms. Nothing is dialled yet; it is the caller's to close.
 
     ``redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]``, ``rediss://`` for TLS, ``redis+socket://[[USER]:PASSWORD@]/PATH``
     with ``?virtual_host=DB``.
+
+    Args:
+        patience: seconds that dialling may take, and an answer as well.
+
+    Raises:
+        UsageError: the URL has another form.
+    """
+    try:
+        return Redis.from_url(
+            _client_url(url),
+            socket_connect_timeout=patience,
+            socket_timeout=patience,
+            protocol=2,  # the greeting of later ones hides a missing password behind advice on protocols
+            retry=Retry(NoBackoff(), 0),
+        )
+    except (ValueError, RedisError):  # with parts of the URL in its text, and a password may be among them
+        raise UsageError(
+            f"{hide_passwords(url)}: not the URL of a Redis; right are redis://HOST:PORT/DB, rediss://HOST:PORT/DB and "
+            f"redis+socket:///PATH, with :PASSWORD@ before the host where one is needed (special characters as %XX)"
+        ) from None
+
+
+async def check_redis(url: str) -> None:
+    """Find out whether a Redis answers at `url`, as `redis_client` takes it.
 
     Raises:
         UsageError: the URL has another form.
         InfrastructureError: none answers, or it refuses the password.
     """
     shown = hide_passwords(url)
-    try:
-        client = Redis.from_url(
-            _client_url(url),
-            socket_connect_timeout=CHECK_LIMIT,
-            socket_timeout=CHECK_LIMIT,
-            protocol=2,  # the greeting of later ones hides a missing password behind advice on protocols
-            retry=Retry(NoBackoff(), 0),
-        )
-    except (ValueError, RedisError):  # with parts of the URL in its text, and a password may be among them
-        raise UsageError(
-            f"{shown}: not the URL of a Redis; right are redis://HOST:PORT/DB, rediss://HOST:PORT/DB and "
-            f"redis+socket:///PATH, with :PASSWORD@ before the host where one is needed (special characters as %XX)"
-        ) from None
+    client = redis_client(url, CHECK_LIMIT)
     try:
         async with asyncio.timeout(CHECK_LIMIT), client:
             await client.ping()

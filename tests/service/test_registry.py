@@ -32,10 +32,13 @@ from arbiter.registry import life as life_module
 from arbiter.registry.life import Life, Validation
 from arbiter.registry.registry import Registry
 from arbiter.service import tls
+from arbiter.service.limits import CallLimits
 from arbiter.service.public import REGISTRY_SERVICE, PublicServer
+from arbiter.service.rates import Rates
 from arbiter.service.registry_service import RegistryServicer
 from arbiter.service.tournament_service import TournamentServicer
 from arbiter.store import Quota, Scope, Store, VersionState
+from arbiter.supervisor.redis import redis_client
 from arbiter.tournament.hosting import Hosting
 
 SAMPLES = Path(arbiter.__file__).parent.parent / "sample_bots"
@@ -84,7 +87,14 @@ async def accept(folder: Path) -> Validation:
 
 @contextmanager
 def serving(
-    folder: Path, *, quota: Quota | None = None, secure: bool = False, validate: Any = accept
+    folder: Path,
+    *,
+    quota: Quota | None = None,
+    secure: bool = False,
+    validate: Any = accept,
+    limits: CallLimits | None = None,
+    tcp: bool = False,
+    redis_url: str | None = None,
 ) -> Iterator[Service]:
     with ExitStack() as stack:
         store = stack.enter_context(Store.open(folder / "arbiter.db"))
@@ -108,10 +118,15 @@ def serving(
             runtimes = Runtimes.from_environment()
             life = Life(store, contents, Builder(contents, folder / "staging"), validate, runtimes)
             registry = Registry(store, contents, folder / "registry", quota)
-            servicer = RegistryServicer(store.accounts, store.versions, registry, life.wake)
+            servicer = RegistryServicer(store.versions, registry, life.wake)
             tournaments = TournamentServicer(store, Hosting(store, contents), lambda: None)
-            place = "127.0.0.1:0" if secure else f"unix:{folder}/api.sock"
-            server = PublicServer(servicer, tournaments, place, credentials)
+            place = "127.0.0.1:0" if secure or tcp else f"unix:{folder}/api.sock"
+            rates = None
+            if redis_url is not None:
+                client = redis_client(redis_url, 5.0)
+                stack.callback(lambda: service.do(client.aclose()))
+                rates = Rates(client)
+            server = PublicServer(servicer, tournaments, store.accounts, place, credentials, limits=limits, rates=rates)
             await server.__aenter__()
             return server, life
 
@@ -127,13 +142,18 @@ def service(tmp_path: Path) -> Iterator[Service]:
         yield found
 
 
+def status_of(error: grpc.RpcError) -> status_pb2.Status:
+    """What a refused call carries."""
+    metadata = {str(item[0]): item[1] for item in cast("Sequence[tuple[str, bytes]]", error.trailing_metadata() or ())}
+    return status_pb2.Status.FromString(metadata["grpc-status-details-bin"])
+
+
 def refusal(error: BaseException | None) -> tuple[grpc.StatusCode, str, str]:
     """Code, reason and message of a refused call."""
     while error is not None and not isinstance(error, grpc.RpcError):
         error = error.__cause__
     assert error is not None
-    metadata = {str(item[0]): item[1] for item in cast("Sequence[tuple[str, bytes]]", error.trailing_metadata() or ())}
-    status = status_pb2.Status.FromString(metadata["grpc-status-details-bin"])
+    status = status_of(error)
     info = error_details_pb2.ErrorInfo()
     assert status.details[0].Unpack(info)
     assert (status.code, status.message) == (error.code().value[0], error.details())

@@ -1,0 +1,201 @@
+"""Who is let in: every call of the public server comes through here before anything of it is read.
+
+gRPC hands over a call with one message only when that message is there, so whoever opens calls and sends nothing would
+take room that nobody counts. All calls are therefore taken as streams, which are the same on the wire, and this reads
+and writes their messages itself, with an eye on the clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import grpc
+
+from arbiter.errors import UsageError
+from arbiter.identity import Unauthenticated, authenticate
+from arbiter.service.calls import Context, answering, bearer, calling
+from arbiter.service.limits import CallLimits, Kind, Silent, Slots, address_of
+from arbiter.service.rates import Rates
+from arbiter.store import Accounts, Token
+
+KNOWN: Final = 4096
+"""Tokens that are remembered as good."""
+
+KNOWN_FOR: Final = 3600.0
+"""Seconds for which they are: their calls are looked up even when others at the same address fail all the time."""
+
+Handler = Any
+"""A method handler with asynchronous functions; grpc's own type of it knows only the others."""
+
+_END: Final = object()
+
+
+class Admission(grpc.aio.ServerInterceptor):
+    """Limits, authentication and time for every call.
+
+    Args:
+        accounts: whose tokens are good.
+        open_services: full names of the services that need no token.
+        limits: what is allowed.
+        rates: counts calls within a time; None to count none.
+    """
+
+    def __init__(
+        self, accounts: Accounts, open_services: frozenset[str], limits: CallLimits, rates: Rates | None
+    ) -> None:
+        self._accounts: Final = accounts
+        self._open: Final = open_services
+        self._limits: Final = limits
+        self._rates: Final = rates
+        self._slots: Final = Slots(limits.shares)
+        self._known: Final = OrderedDict[bytes, float]()
+
+    async def intercept_service(self, continuation, handler_call_details):  # type: ignore[no-untyped-def]
+        """See grpc.aio.ServerInterceptor, whose typing leaves this out."""
+        handler = await continuation(handler_call_details)
+        if handler is None:
+            return None
+        is_open = handler_call_details.method.split("/")[1] in self._open
+
+        async def admitted(_: object, context: Context) -> None:
+            async with answering(context):
+                if is_open:
+                    await self._let_in_anybody(handler, context)
+                    async with _within(
+                        self._limits.anonymous_age, "streams without a token end after {} s; call again"
+                    ):
+                        await self._serve(handler, context, None)
+                else:
+                    token = await self._let_in(handler, context)
+                    with calling(token):
+                        await self._serve(handler, context, token)
+
+        return grpc.stream_stream_rpc_method_handler(
+            admitted, handler.request_deserializer, handler.response_serializer
+        )
+
+    async def _let_in_anybody(self, handler: Handler, context: Context) -> None:
+        address = address_of(context.peer())
+        self._take(Kind.ANONYMOUS_STREAM if _streams(handler) else Kind.ANONYMOUS_CALL, address, context)
+        if self._rates is not None:
+            await self._rates.check("calls without a token", address, self._limits.per_address)
+
+    async def _let_in(self, handler: Handler, context: Context) -> Token:
+        text = bearer(context)
+        mark = hashlib.sha256(text.encode()).digest()
+        if self._known.get(mark, 0.0) > time.monotonic():
+            token = await self._authenticate(text)
+        else:
+            token = await self._authenticate_stranger(text, address_of(context.peer()))
+            self._known[mark] = time.monotonic() + KNOWN_FOR
+            if len(self._known) > KNOWN:
+                self._known.popitem(last=False)
+        if self._rates is not None:
+            await self._rates.check("calls", token.id, self._limits.per_token)
+        self._take(Kind.STREAM if _streams(handler) else Kind.CALL, token.id, context)
+        return token
+
+    async def _authenticate(self, text: str) -> Token:
+        return await asyncio.to_thread(authenticate, self._accounts, text, datetime.now(UTC))
+
+    async def _authenticate_stranger(self, text: str, address: str) -> Token:
+        """The same, for no longer than an address may fail: a look into the database is what guessing costs us."""
+        give_back = self._slots.take(Kind.UNKNOWN, address)
+        try:
+            if self._rates is not None:
+                await self._check_failures(address, count=False)
+            try:
+                return await self._authenticate(text)
+            except Unauthenticated:
+                if self._rates is not None:
+                    await self._check_failures(address, count=True)
+                raise
+        finally:
+            give_back()
+
+    async def _check_failures(self, address: str, *, count: bool) -> None:
+        assert self._rates is not None
+        await self._rates.check("calls without a valid token", address, self._limits.failures, count=count)
+
+    def _take(self, kind: Kind, subject: str, context: Context) -> None:
+        """Count a call until gRPC is through with it, which may be later than its handler."""
+        give_back = self._slots.take(kind, subject)
+
+        def done(_: object) -> None:
+            give_back()
+
+        context.add_done_callback(done)  # type: ignore[arg-type]  # the stubs' type of it is a class that nothing derives
+
+    async def _serve(self, handler: Handler, context: Context, token: Token | None) -> None:
+        """Read what is asked, have it answered, and write the answer."""
+        request: object
+        if handler.request_streaming:
+            request = self._requests(context, token)
+            answer = handler.stream_stream if handler.response_streaming else handler.stream_unary
+        else:
+            request = await self._read(context, token)
+            if request is grpc.aio.EOF:
+                raise UsageError("the call holds no message; send one")
+            answer = handler.unary_stream if handler.response_streaming else handler.unary_unary
+        if not handler.response_streaming:
+            await self._write(context, await answer(request, context))
+        elif inspect.iscoroutinefunction(answer):  # writes by itself
+            await answer(request, context)
+        else:
+            async with aclosing(answer(request, context)) as answers:
+                while (response := await self._next(answers)) is not _END:
+                    await self._write(context, response)
+
+    async def _requests(self, context: Context, token: Token | None) -> AsyncIterator[object]:
+        """The caller's messages; of one with a token at a pace at which they come to an end."""
+        began, size = time.monotonic(), 0
+        while (message := await self._read(context, token)) is not grpc.aio.EOF:
+            size += message.ByteSize()
+            lasted = time.monotonic() - began
+            if token is not None and lasted > self._limits.slow_start and size < lasted * self._limits.slowest:
+                raise Silent(
+                    f"{size} bytes came in {lasted:.0f} s; at least {self._limits.slowest:g} a second must, so go on"
+                    " later with the same request id: what arrived is kept"
+                )
+            yield message
+
+    async def _read(self, context: Context, token: Token | None) -> Any:
+        rest = "what arrived is kept, go on with the same request id" if token is not None else "call again"
+        async with _within(self._limits.read_silence, f"nothing came for {{}} s; {rest}"):
+            return await context.read()
+
+    async def _write(self, context: Context, response: object) -> None:
+        async with _within(self._limits.write_silence, "no message was taken for {} s; call again and read"):
+            await context.write(response)
+
+    async def _next(self, answers: AsyncIterator[object]) -> object:
+        async with _within(self._limits.watch_silence, "nothing has changed for {} s; call again"):
+            return await anext(answers, _END)
+
+
+def _streams(handler: Handler) -> bool:
+    return bool(handler.request_streaming or handler.response_streaming)
+
+
+@asynccontextmanager
+async def _within(seconds: float, said: str) -> AsyncIterator[None]:
+    """End what takes longer.
+
+    Raises:
+        Silent: says so, with the seconds put into ``said``.
+    """
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise Silent(said.format(f"{seconds:g}")) from error

@@ -1,0 +1,432 @@
+"""Callers that want more than their share, over real sockets: they are stopped, by name, and nobody else notices."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2  # type: ignore[import-untyped]  # has no stubs
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2
+
+from arbiter.api.registry.v1 import registry_pb2 as pb
+from arbiter.api.registry.v1 import registry_pb2_grpc
+from arbiter.cli.registry_client import CHUNK
+from arbiter.errors import UsageError
+from arbiter.service.limits import CallLimits, Kind, Rate, RateLimited, Share, Slots, TooManyCalls, address_of
+from arbiter.service.public import REGISTRY_SERVICE
+from arbiter.service.rates import Rates
+from tests.service.redis_process import counting, redis_server
+from tests.service.relay import calling_from
+from tests.service.test_registry import Service, package, refusal, serving, status_of, submit
+
+REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+WATCH_HEALTH = "/grpc.health.v1.Health/Watch"
+SHORT = 0.3
+"""Seconds of silence that tests of silence wait for."""
+
+
+def retry_after(error: grpc.RpcError) -> float:
+    """Seconds after which a refusal says that one may call again."""
+    retry = error_details_pb2.RetryInfo()
+    assert status_of(error).details[1].Unpack(retry)
+    return float(retry.retry_delay.ToNanoseconds() / 1e9)
+
+
+def first_of(call: Iterator[bytes]) -> grpc.RpcError | None:
+    """What a call is refused with; None when it is answered."""
+    try:
+        next(call)
+    except grpc.RpcError as error:
+        return error
+    return None
+
+
+def says_serving(channel: grpc.Channel) -> bool:
+    check = channel.unary_unary(
+        "/grpc.health.v1.Health/Check",
+        request_serializer=health_pb2.HealthCheckRequest.SerializeToString,
+        response_deserializer=health_pb2.HealthCheckResponse.FromString,
+    )
+    return check(health_pb2.HealthCheckRequest()).status == health_pb2.HealthCheckResponse.SERVING
+
+
+def hold(channel: grpc.Channel, method: str, first: bytes, metadata: Any = ()) -> Iterator[bytes]:
+    """Open a stream, send one message, and keep it."""
+    ask: grpc.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(method)
+
+    def forever() -> Iterator[bytes]:
+        yield first
+        threading.Event().wait(30)
+
+    return cast("Iterator[bytes]", ask(forever(), metadata=metadata))
+
+
+LIST_SERVICES = reflection_pb2.ServerReflectionRequest(list_services="").SerializeToString()
+HEALTH = health_pb2.HealthCheckRequest().SerializeToString()
+
+
+@contextmanager
+def stopping(calls: list[Any]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for call in calls:
+            call.cancel()
+
+
+@pytest.mark.parametrize(("method", "first"), [(WATCH_HEALTH, HEALTH), (REFLECTION, LIST_SERVICES)])
+def test_streams_without_a_token_shut_nobody_out(tmp_path: Path, method: str, first: bytes) -> None:
+    """Three hundred from one address, over as many connections as that takes."""
+    limits = CallLimits()
+    share = limits.shares[Kind.ANONYMOUS_STREAM]
+    calls: list[Any] = []
+    with serving(tmp_path, limits=limits, tcp=True) as service, ExitStack() as stack, stopping(calls):
+        refused = 0
+        for number in range(300):
+            if number % 50 == 0:
+                options = [("grpc.use_local_subchannel_pool", 1)]
+                channel = stack.enter_context(grpc.insecure_channel(service.address, options))
+            call = hold(channel, method, first)
+            error = first_of(call)
+            if error is None:
+                calls.append(call)
+                continue
+            refused += 1
+            assert refusal(error) == (
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+                "TOO_MANY_CALLS",
+                "8 streams without a token of yours are under way, which is all that is allowed",
+            )
+            assert retry_after(error) == 1.0
+        assert (len(calls), refused) == (share.each, 300 - share.each)
+        with service.client() as client:
+            assert submit(client, package()).number == 1
+            assert next(client.watch("lowest", 1)).number == 1
+        assert says_serving(channel)
+        with calling_from("127.0.0.2", service.address) as address, grpc.insecure_channel(address) as elsewhere:
+            other = hold(elsewhere, method, first)
+            assert next(other)
+            calls.append(other)
+            calls.pop(0).cancel()
+            again = until_let_in(lambda: hold(channel, method, first))
+            calls.append(again)
+
+
+def until_let_in(begin: Callable[[], Any]) -> Any:
+    """A call that is let in once the room of one that ended is free, which is soon."""
+    for _ in range(500):
+        call = begin()
+        error = first_of(call)
+        if error is None:
+            return call
+        assert refusal(error)[1] == "TOO_MANY_CALLS"
+        threading.Event().wait(0.01)
+    raise AssertionError("the room of a call that was cancelled did not come free")
+
+
+def test_calls_that_never_say_what_they_want_shut_nobody_out(tmp_path: Path) -> None:
+    """Opened with a good token, and then nothing: gRPC itself would wait for their message for ever."""
+    limits = CallLimits(shares={**CallLimits().shares, Kind.CALL: Share(64, 4)}, read_silence=SHORT)
+    with serving(tmp_path, limits=limits, tcp=True) as service, grpc.insecure_channel(service.address) as channel:
+        metadata = (("authorization", f"Bearer {service.token('mallory')}"),)
+        ask: grpc.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(f"/{REGISTRY_SERVICE}/ListBots")
+        ended = threading.Event()
+
+        def nothing() -> Iterator[bytes]:
+            ended.wait(30)
+            yield from ()
+
+        calls = [ask(nothing(), metadata=metadata) for _ in range(40)]
+        with service.client() as client:
+            assert list(client.versions()) == []
+        seen: list[tuple[str, str]] = []
+        for call in calls:
+            with pytest.raises(grpc.RpcError) as caught:
+                next(cast("Iterator[bytes]", call))
+            seen.append(refusal(caught.value)[1:])
+        ended.set()
+    silent = ("SILENT", "nothing came for 0.3 s; what arrived is kept, go on with the same request id")
+    assert seen.count(silent) >= 4
+    assert {reason for reason, _ in seen} == {"SILENT", "TOO_MANY_CALLS"}
+
+
+def noise(size: int) -> bytes:
+    return hashlib.shake_128(b"noise").digest(size)
+
+
+def test_an_upload_that_falls_silent_is_ended_and_goes_on_where_it_stands(tmp_path: Path) -> None:
+    data = package(extra=noise(5 * CHUNK))
+    size, sha256 = data.seek(0, 2), hashlib.sha256(data.getvalue()).hexdigest()
+    with serving(tmp_path, limits=CallLimits(read_silence=SHORT)) as service:
+        token = service.token()
+        metadata = (("authorization", f"Bearer {token}"),)
+        released = threading.Event()
+
+        def slow() -> Iterator[pb.SubmitVersionRequest]:
+            yield pb.SubmitVersionRequest(header=pb.UploadHeader(request_id="one", size=size, sha256=sha256))
+            yield pb.SubmitVersionRequest(chunk=data.getvalue()[: 2 * CHUNK])
+            released.wait(30)
+
+        with grpc.insecure_channel(service.address) as channel:
+            stub = registry_pb2_grpc.RegistryServiceStub(channel)
+            with pytest.raises(grpc.RpcError) as caught:
+                stub.SubmitVersion(slow(), metadata=metadata)
+            released.set()
+        assert refusal(caught.value) == (
+            grpc.StatusCode.DEADLINE_EXCEEDED,
+            "SILENT",
+            "nothing came for 0.3 s; what arrived is kept, go on with the same request id",
+        )
+        sent: list[int] = []
+        with service.client(token) as client:
+            version = client.submit(data, request_id="one", on_progress=lambda at, _: sent.append(at))
+        assert (version.number, sent[0]) == (1, 2 * CHUNK)
+
+
+def test_an_upload_that_drips_is_ended_and_goes_on_where_it_stands(tmp_path: Path) -> None:
+    """A slow loris: never silent, and never done."""
+    data = package(extra=noise(5 * CHUNK))
+    size, sha256 = data.seek(0, 2), hashlib.sha256(data.getvalue()).hexdigest()
+    with serving(tmp_path, limits=CallLimits(slow_start=SHORT, slowest=100_000.0)) as service:
+        token = service.token()
+
+        def drips() -> Iterator[pb.SubmitVersionRequest]:
+            yield pb.SubmitVersionRequest(header=pb.UploadHeader(request_id="one", size=size, sha256=sha256))
+            for byte in data.getvalue():
+                yield pb.SubmitVersionRequest(chunk=bytes([byte]))
+                threading.Event().wait(0.02)
+
+        with grpc.insecure_channel(service.address) as channel:
+            stub = registry_pb2_grpc.RegistryServiceStub(channel)
+            with pytest.raises(grpc.RpcError, match=r"bytes came in \d+ s; at least 100000 a second must") as caught:
+                stub.SubmitVersion(drips(), metadata=(("authorization", f"Bearer {token}"),))
+        assert refusal(caught.value)[1] == "SILENT"
+        sent: list[int] = []
+        with service.client(token) as client:
+            version = client.submit(data, request_id="one", on_progress=lambda at, _: sent.append(at))
+        assert version.number == 1
+        assert 0 < sent[0] < 1000
+
+
+def test_a_watch_of_what_does_not_change_ends_and_is_taken_up_again(tmp_path: Path) -> None:
+    with serving(tmp_path, limits=CallLimits(watch_silence=SHORT)) as service, service.client() as client:
+        submit(client, package())
+        metadata = (("authorization", f"Bearer {service.token()}"),)
+        with grpc.insecure_channel(service.address) as channel:
+            watch = registry_pb2_grpc.RegistryServiceStub(channel).WatchVersion(
+                pb.WatchVersionRequest(bot="lowest", number=1), metadata=metadata
+            )
+            assert next(watch).version.number == 1
+            with pytest.raises(grpc.RpcError) as caught:
+                next(watch)
+        assert refusal(caught.value)[1:] == ("SILENT", "nothing has changed for 0.3 s; call again")
+        # The command's own client does as it is told, and tells nothing twice.
+        seen = client.watch("lowest", 1)
+        assert next(seen).state == pb.VERSION_STATE_RECEIVED
+        assert service.life is not None
+        timer = threading.Timer(3 * SHORT, lambda: service.do(advance(service)))
+        timer.start()
+        states = [version.state for version in seen]
+        timer.join()
+        assert states[-1] == pb.VERSION_STATE_ACTIVE
+        assert pb.VERSION_STATE_RECEIVED not in states
+
+
+async def advance(service: Service) -> None:
+    assert service.life is not None
+    await service.life.advance(service.store.versions.unfinished()[0])
+
+
+def test_answers_that_nobody_reads_are_not_kept_for_ever(tmp_path: Path) -> None:
+    """A caller asks for the contract time after time and reads nothing, until no window has room any more."""
+    with (
+        serving(tmp_path, limits=CallLimits(write_silence=SHORT)) as service,
+        grpc.insecure_channel(service.address, [("grpc.http2.bdp_probe", 0)]) as channel,  # else the windows grow
+    ):
+        ask: grpc.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(REFLECTION)
+        long = reflection_pb2.ServerReflectionRequest(host="x" * 60_000, file_containing_symbol=REGISTRY_SERVICE)
+        wanted = long.SerializeToString()
+        asked, stopped = threading.Event(), threading.Event()
+
+        def greedy() -> Iterator[bytes]:
+            while not stopped.is_set():
+                asked.set()
+                yield wanted
+
+        call = cast("Iterator[bytes]", ask(greedy()))
+        assert next(call)
+        while asked.wait(5 * SHORT):  # up to where not even a question gets through any more
+            asked.clear()
+        with pytest.raises(grpc.RpcError) as caught:
+            for _ in call:
+                pass
+        stopped.set()
+    assert refusal(caught.value)[1:] == ("SILENT", "no message was taken for 0.3 s; call again and read")
+
+
+def test_a_stream_without_a_token_does_not_live_for_ever(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path, limits=CallLimits(anonymous_age=SHORT)) as service,
+        grpc.insecure_channel(service.address) as channel,
+    ):
+        call = hold(channel, WATCH_HEALTH, HEALTH)
+        assert next(call)
+        with pytest.raises(grpc.RpcError) as caught:
+            next(call)
+    assert refusal(caught.value)[1:] == ("SILENT", "streams without a token end after 0.3 s; call again")
+
+
+@pytest.mark.parametrize(
+    ("peer", "address"),
+    [
+        ("ipv4:192.0.2.7:1234", "192.0.2.7"),
+        ("ipv6:%5B2001:db8:1:2:3:4:5:6%5D:1234", "2001:db8:1:2::/64"),
+        ("ipv6:[2001:db8:1:2::9]:77", "2001:db8:1:2::/64"),
+        ("ipv6:%5B::ffff:192.0.2.7%5D:1234", "192.0.2.7"),
+        ("ipv6:%5Bfe80::1%25eth0%5D:1234", "fe80::/64"),
+        ("unix:", "unix"),
+        ("unix:/run/api.sock", "unix"),
+    ],
+)
+def test_who_a_call_counts_for(peer: str, address: str) -> None:
+    assert address_of(peer) == address
+
+
+def test_room_is_counted_by_kind_and_by_caller() -> None:
+    slots = Slots({Kind.CALL: Share(3, 2), Kind.STREAM: Share(1, 1)})
+    first = slots.take(Kind.CALL, "ada")
+    slots.take(Kind.CALL, "ada")
+    with pytest.raises(TooManyCalls, match="2 calls of yours are under way"):
+        slots.take(Kind.CALL, "ada")
+    slots.take(Kind.CALL, "bob")
+    with pytest.raises(TooManyCalls, match="3 calls are under way, which is all that is answered at once"):
+        slots.take(Kind.CALL, "carol")
+    slots.take(Kind.STREAM, "ada")
+    first()
+    slots.take(Kind.CALL, "carol")
+
+
+class TestRates:
+    """On a real Redis."""
+
+    @pytest.fixture
+    def folder(self) -> Iterator[Path]:
+        """A folder with a path short enough for sockets."""
+        with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as name:
+            yield Path(name)
+
+    def test_so_many_at_once_and_then_one_by_one(self, folder: Path) -> None:
+        async def scenario() -> None:
+            async with counting(folder) as (one, client):
+                other, rate = Rates(client), Rate(4, 100.0)
+                for rates in (one, other, one, other):  # two processes of a service count together
+                    await rates.check("calls", "ada", rate)
+                with pytest.raises(RateLimited, match=r"4 calls within 100 s are allowed; try again in 2\d") as caught:
+                    await one.check("calls", "ada", rate)
+                assert 20 < caught.value.retry_after <= 25
+                await one.check("calls", "bob", rate)
+                await one.check("failures", "ada", rate)
+                keys = await client.keys("*")
+                assert sorted(keys) == [
+                    b"arbiter.rate.calls.ada",
+                    b"arbiter.rate.calls.bob",
+                    b"arbiter.rate.failures.ada",
+                ]
+                lives = [await client.pttl(key) for key in keys]
+                assert all(0 < life <= 100_000 for life in lives), "keys go by themselves"
+
+        asyncio.run(scenario())
+
+    def test_asking_does_not_count(self, folder: Path) -> None:
+        async def scenario() -> None:
+            async with counting(folder) as (rates, client):
+                for _ in range(10):
+                    await rates.check("calls", "ada", Rate(1, 100.0), count=False)
+                assert await client.keys("*") == []
+                await rates.check("calls", "ada", Rate(1, 100.0))
+                with pytest.raises(RateLimited):
+                    await rates.check("calls", "ada", Rate(1, 100.0), count=False)
+
+        asyncio.run(scenario())
+
+    def test_there_is_room_again_when_it_says(self, folder: Path) -> None:
+        async def scenario() -> None:
+            async with counting(folder) as (rates, _):
+                await rates.check("calls", "ada", Rate(1, 1.0))
+                with pytest.raises(RateLimited) as caught:
+                    await rates.check("calls", "ada", Rate(1, 1.0))
+                await asyncio.sleep(caught.value.retry_after)
+                await rates.check("calls", "ada", Rate(1, 1.0))
+
+        asyncio.run(scenario())
+
+    def test_calls_are_refused_by_token_and_by_address(self, folder: Path, tmp_path: Path) -> None:
+        limits = CallLimits(per_token=Rate(5, 600), per_address=Rate(5, 600), failures=Rate(5, 600))
+        with ExitStack() as stack:
+            redis = stack.enter_context(redis_server(folder))
+            service = stack.enter_context(serving(tmp_path, limits=limits, tcp=True, redis_url=redis.url))
+            ada = stack.enter_context(service.client())
+            for _ in range(5):
+                assert list(ada.versions()) == []
+            with pytest.raises(UsageError, match="5 calls within 600 s are allowed; try again in 1") as caught:
+                list(ada.versions())
+            error = cast("grpc.RpcError", caught.value.__cause__)
+            assert refusal(error)[:2] == (grpc.StatusCode.RESOURCE_EXHAUSTED, "RATE_LIMITED")
+            assert 100 < retry_after(error) <= 120
+            bob = stack.enter_context(service.client(service.token("bob")))
+            assert list(bob.versions()) == []
+            # Somebody at this address guesses.
+            stranger = stack.enter_context(service.client("arb_000000000000_" + "A" * 43))
+            for _ in range(5):
+                with pytest.raises(UsageError, match="no valid token"):
+                    list(stranger.versions())
+            with pytest.raises(UsageError, match="5 calls without a valid token within 600 s are allowed"):
+                list(stranger.versions())
+            assert list(bob.versions()) == [], "who was known before is let in all the same"
+            with (
+                service.client(service.token("carol")) as carol,
+                pytest.raises(UsageError, match="5 calls without a valid token"),
+            ):
+                list(carol.versions())
+            elsewhere = stack.enter_context(calling_from("127.0.0.3", service.address))
+            far = replace(service, address=elsewhere)
+            assert list(stack.enter_context(far.client(service.token("dora"))).versions()) == []
+            # Calls that need no token have a limit of their own.
+            channel = stack.enter_context(grpc.insecure_channel(service.address))
+            for _ in range(5):
+                assert says_serving(channel)
+            with pytest.raises(grpc.RpcError, match="5 calls without a token within 600 s") as limited:
+                says_serving(channel)
+            assert refusal(limited.value)[1] == "RATE_LIMITED"
+
+    def test_without_redis_calls_are_answered_and_the_log_says_so_once(
+        self, folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("arbiter.service.rates.PAUSE", 0.0)
+        limits = CallLimits(per_token=Rate(2, 600))
+        with ExitStack() as stack:
+            redis = stack.enter_context(redis_server(folder))
+            service = stack.enter_context(serving(tmp_path, limits=limits, redis_url=redis.url))
+            client = stack.enter_context(service.client())
+            redis.kill()
+            for _ in range(6):
+                assert list(client.versions()) == []
+            said = [record.getMessage() for record in caplog.records if record.name == "arbiter.service.rates"]
+            assert len(said) == 1
+            assert said[0].startswith("Redis does not answer, so calls are not counted: ")
+            redis.start()
+            for _ in range(2):
+                assert list(client.versions()) == []
+            with pytest.raises(UsageError, match="2 calls within 600 s"):
+                list(client.versions())
+        assert caplog.messages[-1] == "Redis answers again, and calls are counted"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from arbiter.cage import CageSettings
 from arbiter.errors import UsageError
+from arbiter.packages.cache import DEFAULT_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +24,18 @@ class WorkerSettings:
     address: str
     """``ARBITER_WORKER_ADDRESS``: where the arbiter serves workers."""
     token: str = field(repr=False)
-    """``ARBITER_WORKER_TOKEN``: what the worker shows there."""
+    """``ARBITER_WORKER_TOKEN``: what the worker shows there, of scope ``worker``."""
+    authority: Path | None
+    """``ARBITER_CA``: certificates to trust instead of the system's, PEM."""
+    plain_text: bool
+    """``ARBITER_PLAIN_TEXT`` = 1: call without TLS, also beyond this machine."""
     run_folder: Path
     """``ARBITER_RUN_DIR``: where sittings get their folders and unreported results wait; a short path."""
+    cache_folder: Path
+    """``ARBITER_CACHE_DIR``: where copies of bots are kept; several workers of a machine may share it. By default
+    ``bots`` in the run folder."""
+    cache_bytes: int
+    """``ARBITER_CACHE_BYTES``: how much they may take up; 4 GiB by default."""
     hidden: tuple[Path, ...]
     """``ARBITER_HIDDEN``: folders that no bot may see, separated by colons."""
     unsafe_processes: bool
@@ -49,17 +59,31 @@ class WorkerSettings:
                 raise UsageError(f"{name} is not set: a worker is started by the arbiter, or by hand with its settings")
             return value
 
-        unsafe = environment.get("ARBITER_UNSAFE_PROCESSES", "0")
-        if unsafe not in ("0", "1"):
-            raise UsageError(f"ARBITER_UNSAFE_PROCESSES is {unsafe!r}; write 1 or 0")
+        def switch(name: str) -> bool:
+            value = environment.get(name, "0")
+            if value not in ("0", "1"):
+                raise UsageError(f"{name} is {value!r}; write 1 or 0")
+            return value == "1"
+
+        redis_url, queue, address, token, run_folder = (
+            need(f"ARBITER_{name}") for name in ("REDIS_URL", "QUEUE", "WORKER_ADDRESS", "WORKER_TOKEN", "RUN_DIR")
+        )
+        cache_bytes = environment.get("ARBITER_CACHE_BYTES", str(DEFAULT_BYTES))
+        if not cache_bytes.isdecimal() or int(cache_bytes) == 0:
+            raise UsageError(f"ARBITER_CACHE_BYTES is {cache_bytes!r}; write a number of bytes above 0")
+        authority = environment.get("ARBITER_CA")
         return cls(
-            redis_url=need("ARBITER_REDIS_URL"),
-            queue=need("ARBITER_QUEUE"),
-            address=need("ARBITER_WORKER_ADDRESS"),
-            token=need("ARBITER_WORKER_TOKEN"),
-            run_folder=Path(need("ARBITER_RUN_DIR")),
+            redis_url=redis_url,
+            queue=queue,
+            address=address,
+            token=token,
+            authority=Path(authority) if authority else None,
+            plain_text=switch("ARBITER_PLAIN_TEXT"),
+            run_folder=Path(run_folder),
+            cache_folder=Path(environment.get("ARBITER_CACHE_DIR") or Path(run_folder, "bots")),
+            cache_bytes=int(cache_bytes),
             hidden=tuple(Path(part) for part in environment.get("ARBITER_HIDDEN", "").split(":") if part),
-            unsafe_processes=unsafe == "1",
+            unsafe_processes=switch("ARBITER_UNSAFE_PROCESSES"),
             cage=CageSettings.from_environment(environment),
             name=environment.get("ARBITER_WORKER_NAME") or f"{socket.gethostname()}-{os.getpid()}",
         )

@@ -5,23 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import random
 import shutil
 import tempfile
 import time
 import zlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
 import grpc
 
 from arbiter.api.worker.v1 import worker_pb2 as pb
-from arbiter.api.worker.v1 import worker_pb2_grpc
 from arbiter.cage import Cage, Launch, LoadMeter, choose_cage, load_manifest
 from arbiter.errors import ArbiterError
 from arbiter.links import BotHost, Link, ProcessLink
 from arbiter.match import SittingRecord, Starved, plan_from_message, play_sitting, replay_of, write_replay
+from arbiter.packages import BotCache
+from workers.line import AWAY, Backoff, Line
 from workers.settings import WorkerSettings
 from workers.spool import Spool
 
@@ -33,10 +33,11 @@ REPORT_PATIENCE: Final = 30.0
 CALL_PATIENCE: Final = 10.0
 """Seconds for which the answer to a short call is waited for."""
 
+MAX_PAUSE: Final = 10.0
+"""Longest pause in seconds between two tries to reach the arbiter."""
+
 RELEASE_PAUSE: Final = 1.0
 """Seconds of rest after giving a sitting back, so that a broken machine does not burn through the whole plan."""
-
-_AWAY: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 
 class Worker:
@@ -46,8 +47,8 @@ class Worker:
         self._settings: Final = settings
         self._cage: Final[Cage] = choose_cage(settings.unsafe_processes, settings.hidden, settings.cage)
         self._spool: Final = Spool(settings.run_folder / "spool")
-        self._channel: grpc.aio.Channel | None = None
-        self._stub: worker_pb2_grpc.WorkerServiceAsyncStub | None = None
+        self._opened: Line | None = None
+        self._bots: Final = BotCache(settings.cache_folder, self._fetch, settings.cache_bytes)
         self._current: asyncio.Task[None] | None = None
         self._stopping = False
 
@@ -72,25 +73,21 @@ class Worker:
             self._current = None
 
     async def _work(self, sitting: str) -> None:
-        stub = self._connect()
-        await self._send_spooled(stub)
-        request = pb.LeaseSittingRequest(sitting=sitting, worker=self._settings.name)
-        try:
-            lease = await stub.LeaseSitting(request, timeout=CALL_PATIENCE)
-        except grpc.aio.AioRpcError as error:
-            log.info("sitting %s: not leased: %s: %s", sitting, error.code().name, error.details())
+        await self._send_spooled()
+        lease = await self._lease(sitting)
+        if lease is None:
             return
         progress = Progress()
         playing = asyncio.ensure_future(self._play(lease.plan, progress))
-        heartbeat = asyncio.ensure_future(self._keep_lease(stub, sitting, lease, progress, playing))
+        heartbeat = asyncio.ensure_future(self._keep_lease(sitting, lease, progress, playing))
         started = time.monotonic()
         try:
             # Until the report is through: a sitting that is being reported need not be played again.
-            record = await self._outcome(stub, sitting, lease, playing)
+            record = await self._outcome(sitting, lease, playing)
             if record is not None:
                 report = _report(sitting, lease.attempt, record, time.monotonic() - started)
                 self._spool.put(sitting, lease.attempt, report)
-                await self._send_spooled(stub)
+                await self._send_spooled()
         finally:
             heartbeat.cancel()
 
@@ -102,23 +99,46 @@ class Worker:
 
     async def close(self) -> None:
         """Hang up; before the event loop ends."""
-        if self._channel is not None:
-            await self._channel.close()
+        if self._opened is not None:
+            await self._opened.close()
 
-    def _connect(self) -> worker_pb2_grpc.WorkerServiceAsyncStub:
-        if self._stub is None:
-            metadata = [("authorization", f"Bearer {self._settings.token}")]
-            self._channel = grpc.aio.insecure_channel(
-                self._settings.address,
-                options=[("grpc.max_reconnect_backoff_ms", 2000)],
-                interceptors=[_Metadata(metadata)],
-            )
-            self._stub = worker_pb2_grpc.WorkerServiceStub(self._channel)
-        return self._stub
+    @property
+    def _line(self) -> Line:
+        """The line to the arbiter, opened with the first sitting: on the event loop."""
+        if self._opened is None:
+            self._opened = Line(self._settings)
+        return self._opened
+
+    async def _fetch(self, digest: str, folder: Path) -> None:
+        await self._line.fetch_bot(digest, folder)
+
+    async def _lease(self, sitting: str) -> pb.LeaseSittingResponse | None:
+        """Take a sitting's lease, waiting while the arbiter is away; None when there is nothing to do."""
+        request = pb.LeaseSittingRequest(sitting=sitting, worker=self._settings.name)
+        backoff = Backoff(MAX_PAUSE)
+        while True:
+            try:
+                line = self._line
+                lease = await line.stub.LeaseSitting(request, timeout=CALL_PATIENCE, metadata=line.metadata)
+            except grpc.aio.AioRpcError as error:
+                if error.code() in AWAY:
+                    if backoff.first:  # one line, however long it takes
+                        where = self._settings.address
+                        log.warning("the arbiter at %s can't be reached, trying again: %s", where, error.details())
+                    await backoff.wait()
+                    continue
+                refused = error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
+                level = logging.ERROR if refused else logging.INFO
+                log.log(level, "sitting %s: not leased: %s: %s", sitting, error.code().name, error.details())
+                if refused:  # so that this worker does not take sittings from those that may play them
+                    await asyncio.sleep(MAX_PAUSE)
+                return None
+            if not backoff.first:
+                log.warning("the arbiter at %s answers again", self._settings.address)
+            return lease
 
     async def _outcome(
         self,
-        stub: worker_pb2_grpc.WorkerServiceAsyncStub,
         sitting: str,
         lease: pb.LeaseSittingResponse,
         playing: asyncio.Task[SittingRecord],
@@ -134,7 +154,7 @@ class Worker:
                 sitting=sitting, attempt=lease.attempt, reason=str(error), starved_entrant=starved
             )
             try:
-                await stub.ReleaseSitting(request, timeout=CALL_PATIENCE)
+                await self._line.stub.ReleaseSitting(request, timeout=CALL_PATIENCE, metadata=self._line.metadata)
             except grpc.aio.AioRpcError as failure:
                 log.warning("sitting %s: not given back, its lease will expire: %s", sitting, failure.code().name)
             await asyncio.sleep(RELEASE_PAUSE)
@@ -146,11 +166,13 @@ class Worker:
 
     async def _play(self, plan_message: pb.SittingPlan, progress: Progress) -> SittingRecord:
         plan = plan_from_message(plan_message)
-        async with _sitting_folder(self._settings.run_folder, self._settings.unsafe_processes) as folder:
+        async with (
+            self._bots.holding([bot.digest for bot in plan.bots]) as bots,
+            _sitting_folder(self._settings.run_folder, self._settings.unsafe_processes) as folder,
+        ):
             host = BotHost(folder)
             links: list[Link] = []
-            for place, player in enumerate(plan_message.players):
-                bot = Path(player.folder)
+            for place, bot in enumerate(bots):
                 connection = host.add(f"seat{place}")
                 launch = Launch(
                     bot,
@@ -165,7 +187,6 @@ class Worker:
 
     async def _keep_lease(
         self,
-        stub: worker_pb2_grpc.WorkerServiceAsyncStub,
         sitting: str,
         lease: pb.LeaseSittingResponse,
         progress: Progress,
@@ -177,7 +198,7 @@ class Worker:
             await asyncio.sleep(pause)
             request = pb.RenewLeaseRequest(sitting=sitting, attempt=lease.attempt, hands=progress.hands)
             try:
-                renewed = await stub.RenewLease(request, timeout=pause * 4)
+                renewed = await self._line.stub.RenewLease(request, timeout=pause * 4, metadata=self._line.metadata)
             except grpc.aio.AioRpcError as error:
                 # The arbiter may be away for a while; what was played is worth keeping, the first report stands.
                 log.warning("sitting %s: lease not renewed: %s", sitting, error.code().name)
@@ -187,31 +208,31 @@ class Worker:
                     log.warning("sitting %s, attempt %d: the lease is gone; it is dropped", sitting, lease.attempt)
                 return
 
-    async def _send_spooled(self, stub: worker_pb2_grpc.WorkerServiceAsyncStub) -> None:
+    async def _send_spooled(self) -> None:
         """Report what waits in the spool, with back-off while the arbiter is away; what remains is sent another
         time."""
         deadline = time.monotonic() + REPORT_PATIENCE
-        pause = 0.1
+        backoff = Backoff(MAX_PAUSE / 2)
+        line = self._line
         for path, report in self._spool.waiting():
             while True:
                 try:
-                    answer = await stub.ReportSitting(report, timeout=REPORT_PATIENCE)
+                    answer = await line.stub.ReportSitting(report, timeout=REPORT_PATIENCE, metadata=line.metadata)
                 except grpc.aio.AioRpcError as error:
                     if error.code() is grpc.StatusCode.INVALID_ARGUMENT:
                         log.error("sitting %s: the report was refused: %s", report.sitting, error.details())
                         self._spool.remove(path)
                         break
-                    if error.code() not in _AWAY:
+                    if error.code() not in AWAY:
                         # It is kept for another time, and does not stand in the way of the others.
                         log.error(
                             "sitting %s: not reported: %s: %s", report.sitting, error.code().name, error.details()
                         )
                         break
-                    if time.monotonic() + pause > deadline:
+                    if time.monotonic() + backoff.next > deadline:
                         log.warning("sitting %s: not reported yet: %s", report.sitting, error.code().name)
                         return
-                    await asyncio.sleep(pause * random.uniform(0.5, 1.5))
-                    pause = min(5.0, 2 * pause)
+                    await backoff.wait()
                     continue
                 log.info("sitting %s: %s", report.sitting, pb.ReportOutcome.Name(answer.outcome))
                 self._spool.remove(path)
@@ -227,18 +248,6 @@ class Progress:
     def hand_done(self) -> None:
         """A hand ended."""
         self.hands += 1
-
-
-class _Metadata(grpc.aio.UnaryUnaryClientInterceptor):
-    """Adds the worker's token to every call."""
-
-    def __init__(self, metadata: Sequence[tuple[str, str]]) -> None:
-        self._metadata: Final = metadata
-
-    async def intercept_unary_unary(self, continuation, client_call_details, request):  # type: ignore[no-untyped-def]
-        """See grpc.aio.UnaryUnaryClientInterceptor, whose typing leaves this out."""
-        details = client_call_details._replace(metadata=[*(client_call_details.metadata or ()), *self._metadata])
-        return await continuation(details, request)
 
 
 def _report(sitting: str, attempt: int, record: SittingRecord, seconds: float) -> pb.ReportSittingRequest:

@@ -61,8 +61,8 @@ def open_store(data: Path) -> Store:
 def start_event(spec: TournamentSpec, options: EventOptions) -> None:
     """Check the entrants, write the plan and play it."""
     with open_store(options.data) as store, asyncio.Runner() as runner:
-        entrants = enter(spec.entrants, options.data / "bots")
         local = options.local(spec)
+        entrants = enter(spec.entrants, local.bots)
         runner.run(_checked(entrants, local, [clock.start_up for clock in spec.clocks]))
         tournament_id = new_id(spec.name, {tournament.id for tournament in store.tournaments()})
         tournament, matches = plan_tournament(tournament_id, spec, entrants, datetime.now(UTC))

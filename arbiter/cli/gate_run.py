@@ -51,10 +51,10 @@ def start_gate(request: GateRequest, max_boards: int, options: EventOptions, out
     assert spec.gate is not None
     blocks = max_boards // (spec.boards * spec.gate.tables)
     with open_store(options.data) as store, asyncio.Runner() as runner:
-        entrants = enter(spec.entrants, options.data / "bots")
+        local = options.local(spec)
+        entrants = enter(spec.entrants, local.bots)
         gate = new_id(NAME, {tournament.id for tournament in store.tournaments()})
         tournament, matches = plan_gate(gate, spec, entrants, blocks, datetime.now(UTC))
-        local = options.local(spec)
         tried = set(spec.sides_of(entrants)[CANDIDATE].entrants)
         runner.run(_checked([each for each in entrants if each.index not in tried], local, spec))
 

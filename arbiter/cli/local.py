@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import secrets
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -19,7 +18,8 @@ from arbiter.cage import Cage, CageSettings, Launch, choose_cage, load_manifest
 from arbiter.cli.progress import ProgressView
 from arbiter.errors import InfrastructureError, UsageError
 from arbiter.links import BotHost, LinkLost, ProcessLink
-from arbiter.service import WorkerServer
+from arbiter.packages import FileVersions, Versions
+from arbiter.service import WorkerServer, WorkerTokens
 from arbiter.store import Entrant, Store, TournamentState
 from arbiter.supervisor.children import Command
 from arbiter.supervisor.keeper import Keeper, Patience
@@ -45,6 +45,11 @@ class LocalOptions:
     unsafe_processes: bool
 
     @property
+    def bots(self) -> Versions:
+        """The bots' fixed versions."""
+        return FileVersions(self.data / "bots")
+
+    @property
     def cage(self) -> Cage:
         """The cage that bots are put into."""
         return choose_cage(self.unsafe_processes, [self.data], CageSettings.from_environment())
@@ -67,7 +72,7 @@ async def check_bots(entrants: list[Entrant], options: LocalOptions, patience: S
         host = BotHost(run)
         links: list[ProcessLink] = []
         for entrant in entrants:
-            folder = Path(entrant.folder)
+            folder = options.bots.open(entrant.digest)
             connection = host.add(f"bot{entrant.index}")
             launch = Launch(folder, load_manifest(folder), connection.socket, {"ARBITER_TOKEN": connection.token})
             links.append(ProcessLink(cage, launch, connection))
@@ -139,14 +144,14 @@ async def run_tournament(
             else:
                 await check_redis(options.redis_url)
                 redis_url, watch_redis = options.redis_url, asyncio.Event().wait
-            token = secrets.token_urlsafe(32)
+            tokens = WorkerTokens(store.accounts)
             listen = options.listen or f"unix:{run / 'arbiter.sock'}"
-            server = await stack.enter_async_context(WorkerServer(desk, listen, token))
+            server = await stack.enter_async_context(WorkerServer(desk, options.bots, tokens, listen))
             begin()
             _claim(store, tournament)
             queue = f"arbiter.{tournament}"
             commands = [
-                _worker_command(number, options, run, redis_url, queue, server.address, token)
+                _worker_command(number, options, run, redis_url, queue, server.address, tokens.own)
                 for number in range(1, options.workers + 1)
             ]
             sender = CelerySender(redis_url, queue)
@@ -212,6 +217,7 @@ def _worker_command(
         "ARBITER_WORKER_ADDRESS": address,
         "ARBITER_WORKER_TOKEN": token,
         "ARBITER_RUN_DIR": str(run),
+        "ARBITER_CACHE_DIR": str(options.data / "cache"),
         "ARBITER_HIDDEN": str(options.data),
         "ARBITER_UNSAFE_PROCESSES": "1" if options.unsafe_processes else "0",
         "ARBITER_WORKER_NAME": f"worker-{number}",

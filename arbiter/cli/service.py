@@ -13,7 +13,7 @@ from arbiter.cage import CageSettings
 from arbiter.cli.hosted import Hosted
 from arbiter.cli.local import LocalOptions
 from arbiter.engine import rule_set
-from arbiter.packages import Builder, FileVersions
+from arbiter.packages import Builder
 from arbiter.registry.life import Life
 from arbiter.registry.registry import Registry
 from arbiter.registry.validation import Validator
@@ -57,7 +57,7 @@ async def public_service(
         options: how tournaments are run; below its data folder are the bots and what is on its way in.
     """
     data = options.data
-    contents = FileVersions(data / "bots")
+    contents = options.bots
     builder = Builder(contents, data / "staging", unsafe=options.unsafe_processes, hidden=(data,))
     validator = Validator(options.cage, {name: rule_set(name) for name in rules})
     life = Life(store, contents, builder, validator, CageSettings.from_environment().runtimes)

@@ -48,7 +48,7 @@ def clock_from_message(message: match_pb2.Clock) -> Clock:
 
 
 def plan_to_message(plan: SittingPlan) -> worker_pb2.SittingPlan:
-    """The plan as a message; where the bots' folders are is for the caller to add."""
+    """The plan as a message."""
     return worker_pb2.SittingPlan(
         sitting=plan.sitting,
         rules=rules_to_message(plan.rules),

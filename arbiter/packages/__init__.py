@@ -1,32 +1,39 @@
 """Bot packages: what contestants send, how it is checked, unpacked, kept as versions, and built.
 
 `pack` is the contestant's side, in the base install; `unpacked` the service's; `FileVersions` keeps versions,
-`Builder` builds them. What is accepted is described in docs/submissions.md.
+`Builder` builds them, `BotCache` is a worker's. What is accepted is described in docs/submissions.md.
 """
 
 from arbiter.packages.build import BuildEnd, Builder, BuildLimits, BuildResult
+from arbiter.packages.cache import BotCache
 from arbiter.packages.limits import PackageError, PackageLimits
 from arbiter.packages.packing import Packed, pack
 from arbiter.packages.staging import StagingError
+from arbiter.packages.transfer import FileHeader, Receiver, TransferError, parts_of_version
 from arbiter.packages.unpacking import Contents, Unpacked, inspect, unpacked, unpacked_files
 from arbiter.packages.versions import FileVersions, VersionMissing, Versions
 
 __all__ = [
+    "BotCache",
     "BuildEnd",
     "BuildLimits",
     "BuildResult",
     "Builder",
     "Contents",
+    "FileHeader",
     "FileVersions",
     "PackageError",
     "PackageLimits",
     "Packed",
+    "Receiver",
     "StagingError",
+    "TransferError",
     "Unpacked",
     "VersionMissing",
     "Versions",
     "inspect",
     "pack",
+    "parts_of_version",
     "unpacked",
     "unpacked_files",
 ]

@@ -64,7 +64,7 @@ class FileVersions:
 
     def open(self, digest: str) -> Path:
         """See `Versions.open`."""
-        path = self._root / _checked(digest)
+        path = self._root / checked_digest(digest)
         if not path.is_dir():
             raise VersionMissing(f"{self._root}: there is no version {digest}; submit it again")
         if not verify_snapshot(path):
@@ -101,7 +101,8 @@ class FileVersions:
             yield
 
 
-def _checked(digest: str) -> str:
+def checked_digest(digest: str) -> str:
+    """The digest; raises `VersionMissing` when it has not the form of one."""
     if not DIGEST.fullmatch(digest):
         raise VersionMissing(f"{digest!r} is no version's digest; it is 64 hexadecimal digits")
     return digest

@@ -2,5 +2,6 @@
 :mod:`arbiter.tournament`."""
 
 from arbiter.service.server import WorkerServer
+from arbiter.service.worker_tokens import WorkerTokens
 
-__all__ = ["WorkerServer"]
+__all__ = ["WorkerServer", "WorkerTokens"]

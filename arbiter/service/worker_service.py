@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
+from collections.abc import AsyncIterator
 from typing import Final
 
 import grpc
@@ -12,6 +12,7 @@ from arbiter.api.worker.v1 import worker_pb2 as pb
 from arbiter.api.worker.v1 import worker_pb2_grpc
 from arbiter.errors import ArbiterError, InfrastructureError
 from arbiter.match import plan_to_message
+from arbiter.packages import FileHeader, Versions, parts_of_version
 from arbiter.store import BotLog, LeaseRefusal, Recorded
 from arbiter.tournament import Desk, Grant
 
@@ -34,8 +35,9 @@ _OUTCOMES: Final = {
 class WorkerServicer(worker_pb2_grpc.WorkerServiceServicer):
     """Answers workers; the desk's work runs in threads, so that a long check of one report holds up no other call."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, bots: Versions) -> None:
         self._desk: Final = desk
+        self._bots: Final = bots
 
     async def LeaseSitting(
         self,
@@ -51,8 +53,6 @@ class WorkerServicer(worker_pb2_grpc.WorkerServiceServicer):
             await context.abort(_REFUSALS[grant], f"sitting {request.sitting}: {grant}")
         response = pb.LeaseSittingResponse(attempt=grant.lease.attempt, plan=plan_to_message(grant.plan))
         response.duration.FromTimedelta(self._desk.lease_duration)
-        for player, folder in zip(response.plan.players, grant.folders, strict=True):
-            player.folder = folder
         return response
 
     async def RenewLease(
@@ -105,29 +105,27 @@ class WorkerServicer(worker_pb2_grpc.WorkerServiceServicer):
             await context.abort(_status(error), str(error))
         return pb.ReleaseSittingResponse()
 
+    async def FetchBot(
+        self,
+        request: pb.FetchBotRequest,
+        context: grpc.aio.ServicerContext[pb.FetchBotRequest, pb.FetchBotResponse],
+    ) -> AsyncIterator[pb.FetchBotResponse]:
+        """See the contract."""
+        try:
+            folder = await asyncio.to_thread(self._bots.open, request.digest)
+            parts = parts_of_version(folder)
+            while (part := await asyncio.to_thread(next, parts, None)) is not None:
+                yield _part_to_message(part)
+        except ArbiterError as error:
+            await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
+
+
+def _part_to_message(part: FileHeader | bytes) -> pb.FetchBotResponse:
+    if isinstance(part, bytes):
+        return pb.FetchBotResponse(chunk=part)
+    return pb.FetchBotResponse(file=pb.BotFile(path=part.path, executable=part.executable, size=part.size))
+
 
 def _status(error: ArbiterError) -> grpc.StatusCode:
     """A worker may drop what was refused, and must try again where the fault is on this side."""
     return grpc.StatusCode.UNAVAILABLE if isinstance(error, InfrastructureError) else grpc.StatusCode.INVALID_ARGUMENT
-
-
-class TokenInterceptor(grpc.aio.ServerInterceptor):
-    """Refuses calls of ``service`` that do not show the token; health and reflection are open."""
-
-    def __init__(self, service: str, token: str) -> None:
-        self._prefix: Final = f"/{service}/"
-        self._expected: Final = f"Bearer {token}".encode()
-
-    async def intercept_service(self, continuation, handler_call_details):  # type: ignore[no-untyped-def]
-        """See grpc.aio.ServerInterceptor, whose typing leaves this out."""
-        if handler_call_details.method.startswith(self._prefix):
-            metadata = dict(handler_call_details.invocation_metadata or ())
-            given = str(metadata.get("authorization", "")).encode()
-            if not hmac.compare_digest(given, self._expected):
-                return grpc.unary_unary_rpc_method_handler(_refuse)
-        return await continuation(handler_call_details)
-
-
-async def _refuse(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
-    detail = "the workers' token is missing or wrong: set ARBITER_WORKER_TOKEN"
-    await context.abort(grpc.StatusCode.UNAUTHENTICATED, detail)

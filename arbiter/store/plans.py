@@ -59,7 +59,6 @@ def create(
                     "number": e.index,
                     "name": e.name,
                     "digest": e.digest,
-                    "folder": e.folder,
                     "manifest": e.manifest,
                 }
                 for e in entrants
@@ -144,7 +143,7 @@ def entrants_of(session: Session, tournament: str) -> list[Entrant]:
     """The entrants by index; raises `UnknownTournament`."""
     get(session, tournament)
     rows = session.scalars(select(EntrantRow).where(EntrantRow.tournament_id == tournament).order_by(EntrantRow.number))
-    return [Entrant(row.number, row.name, row.digest, row.folder, row.manifest) for row in rows]
+    return [Entrant(row.number, row.name, row.digest, row.manifest) for row in rows]
 
 
 def matches_of(session: Session, tournament: str) -> list[Match]:

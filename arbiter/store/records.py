@@ -79,14 +79,12 @@ class Entrant:
         index: Its number in the tournament, from 0.
         name: What people read.
         digest: The content address of its files.
-        folder: Where those files are kept.
         manifest: What its author declared, JSON values only.
     """
 
     index: int
     name: str
     digest: str
-    folder: str
     manifest: dict[str, object]
 
 

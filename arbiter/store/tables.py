@@ -104,7 +104,6 @@ class EntrantRow(Table):
     number: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(Text)
     digest: Mapped[str] = mapped_column(Text)
-    folder: Mapped[str] = mapped_column(Text)
     manifest: Mapped[dict[str, object]] = mapped_column(JSON)
 
 

@@ -51,8 +51,6 @@ class Grant:
 
     lease: Lease
     plan: SittingPlan
-    folders: tuple[str, ...]
-    """By place: where the bot's fixed version lies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +101,7 @@ class Desk:
         with self._living:
             self.live[key] = 0
         self.changed()
-        folders = tuple(known.entrants[entrant].folder for entrant in match.entrants)
-        return Grant(lease, _plan(known, match, key), folders)
+        return Grant(lease, _plan(known, match, key))
 
     def renew(self, sitting: str, attempt: int, hands: int) -> bool:
         """Keep a lease alive; False when the attempt no longer holds it."""

@@ -115,12 +115,11 @@ class Hosting:
         if version.state is not VersionState.ACTIVE:
             reason = f": {version.failure}" if version.failure else ""
             raise UsageError(f"{version.name} is {version.state}{reason}; only an active version can be scheduled")
-        folder = self._contents.open(version.built)
+        self._contents.open(version.built)  # said now, and not in the middle of the tournament
         return Entrant(
             index,
             entrant.name or version.name,
             version.built,
-            str(folder),
             {**version.submission.manifest, "owner": version.submission.owner},
         )
 

@@ -7,12 +7,12 @@ from collections.abc import Container, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from itertools import islice
-from pathlib import Path
 
-from arbiter.cage import load_manifest, take_snapshot
+from arbiter.cage import load_manifest
 from arbiter.deals import commitment, derive_deal_seed, sides_per_match
 from arbiter.deals.deal import SEED_BYTES, byte_stream
 from arbiter.engine import RuleSet
+from arbiter.packages import Versions
 from arbiter.store import Entrant, Match, Tournament, TournamentState
 from arbiter.tournament.formats import Gauntlet, Groups, RoundRobin, Seeding
 from arbiter.tournament.spec import EntrantSpec, Side, SpecError, TournamentSpec
@@ -28,8 +28,8 @@ def new_id(name: str, taken: Container[str] = ()) -> str:
     return made
 
 
-def enter(entrants: Sequence[EntrantSpec], bots: Path) -> list[Entrant]:
-    """Fix every entrant's version: its folder is copied below ``bots`` under its digest, and that copy plays.
+def enter(entrants: Sequence[EntrantSpec], bots: Versions) -> list[Entrant]:
+    """Fix every entrant's version: its folder is put into ``bots`` under its digest, and that copy plays.
 
     Raises:
         ManifestError, SnapshotError: a bot's folder is missing or not a bot's.
@@ -44,9 +44,9 @@ def enter(entrants: Sequence[EntrantSpec], bots: Path) -> list[Entrant]:
             raise SpecError(
                 f"entrants.{index + 1}: {name!r} is entrant {twin.index + 1} already; give one of them another name"
             )
-        snapshot = take_snapshot(entrant.folder, bots)
+        snapshot = bots.put(entrant.folder)
         declared = {**asdict(manifest), "run": list(manifest.run)}
-        fixed.append(Entrant(index, name, snapshot.digest, str(snapshot.path), declared))
+        fixed.append(Entrant(index, name, snapshot.digest, declared))
     return fixed
 
 

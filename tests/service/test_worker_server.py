@@ -7,6 +7,7 @@ import socket
 import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import grpc
@@ -14,19 +15,23 @@ import pytest
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
+import arbiter
 from arbiter.api.worker.v1 import worker_pb2 as pb
 from arbiter.api.worker.v1 import worker_pb2_grpc
 from arbiter.errors import InfrastructureError, UsageError
+from arbiter.identity import issue_token
 from arbiter.match import plan_from_message
-from arbiter.service import WorkerServer
-from arbiter.store import Recorded, SittingKey, SittingState, Store, StoreError
+from arbiter.packages import FileVersions
+from arbiter.service import WorkerServer, WorkerTokens
+from arbiter.store import Recorded, Scope, SittingKey, SittingState, Store, StoreError
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import Desk
 from tests.tournament.support import ID, create, played, spec_of, text_of
 
 SERVICE = "arbiter.api.worker.v1.WorkerService"
-TOKEN = "the-workers-token"
+LOWEST = Path(arbiter.__file__).parent.parent / "sample_bots" / "lowest"
 FIRST = f"{ID}/0/0"
+NO_BOTS = FileVersions(Path("/nowhere"))
 
 Test = Callable[[grpc.aio.Channel], Awaitable[None]]
 
@@ -38,13 +43,24 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def served(desk: Desk, test: Test) -> None:
+@pytest.fixture
+def token(store: Store) -> str:
+    """What a worker shows."""
+    return issue_token(store.accounts, "worker-host", Scope.WORKER, datetime.now(UTC))[1]
+
+
+@pytest.fixture
+def bots(tmp_path: Path) -> FileVersions:
+    return FileVersions(tmp_path / "bots")
+
+
+def served(store: Store, desk: Desk, test: Test, bots: FileVersions = NO_BOTS) -> None:
     """Run a test against a server on a unix socket."""
 
     async def run() -> None:
         with RunDirectory() as folder:
             async with (
-                WorkerServer(desk, f"unix:{folder}/arbiter.sock", TOKEN) as server,
+                WorkerServer(desk, bots, WorkerTokens(store.accounts), f"unix:{folder}/arbiter.sock") as server,
                 grpc.aio.insecure_channel(server.address) as channel,
             ):
                 await test(channel)
@@ -81,19 +97,10 @@ def refused(code: grpc.StatusCode, message: str) -> Iterator[None]:
     assert "\n" not in details
 
 
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        (),
-        bearer(""),
-        bearer("wrong"),
-        bearer(TOKEN + "x"),
-        bearer(TOKEN[:-1]),
-        (("authorization", TOKEN),),
-        (("authorization", f"Basic {TOKEN}"),),
-    ],
-)
-def test_without_the_token_no_call_gets_in(store: Store, metadata: tuple[tuple[str, str], ...]) -> None:
+@pytest.mark.parametrize("shown", [None, "Bearer ", "Bearer wrong", "Bearer {}x", "{}", "Basic {}"])
+def test_without_the_token_no_call_gets_in(store: Store, token: str, shown: str | None) -> None:
+    metadata = () if shown is None else (("authorization", shown.format(token)),)
+
     async def test(channel: grpc.aio.Channel) -> None:
         stub = stub_of(channel)
         message = "set ARBITER_WORKER_TOKEN"
@@ -105,9 +112,53 @@ def test_without_the_token_no_call_gets_in(store: Store, metadata: tuple[tuple[s
             await stub.ReportSitting(pb.ReportSittingRequest(sitting=FIRST, attempt=1), metadata=metadata)
         with refused(grpc.StatusCode.UNAUTHENTICATED, message):
             await stub.ReleaseSitting(pb.ReleaseSittingRequest(sitting=FIRST, attempt=1), metadata=metadata)
+        with refused(grpc.StatusCode.UNAUTHENTICATED, message):
+            await anext(aiter(stub.FetchBot(pb.FetchBotRequest(digest="0" * 64), metadata=metadata)))
 
-    served(Desk(store), test)
+    served(store, Desk(store), test)
     assert store.progress(ID).sittings[SittingState.PLANNED] == 4
+
+
+@pytest.mark.parametrize(("scope", "enough"), [(scope, scope in (Scope.HOST, Scope.WORKER)) for scope in Scope])
+def test_a_token_of_the_host_for_workers_lets_in_until_it_is_revoked(store: Store, scope: Scope, enough: bool) -> None:
+    now = datetime.now(UTC)
+    made, text = issue_token(store.accounts, "far", scope, now)
+    renewal = pb.RenewLeaseRequest(sitting=FIRST, attempt=1)
+
+    async def test(channel: grpc.aio.Channel) -> None:
+        stub = stub_of(channel)
+        if enough:
+            assert not (await stub.RenewLease(renewal, metadata=bearer(text))).held
+        else:
+            with refused(grpc.StatusCode.PERMISSION_DENIED, f"this needs a token with scope worker; token {made.id}"):
+                await stub.RenewLease(renewal, metadata=bearer(text))
+        store.accounts.revoke_token(made.id, now)
+        with refused(grpc.StatusCode.UNAUTHENTICATED, "no longer good"):
+            await stub.RenewLease(renewal, metadata=bearer(text))
+
+    served(store, Desk(store), test)
+
+
+def test_a_bot_comes_in_parts_and_what_is_not_kept_is_not_found(store: Store, token: str, bots: FileVersions) -> None:
+    kept = bots.put(LOWEST)
+
+    async def test(channel: grpc.aio.Channel) -> None:
+        stub, metadata = stub_of(channel), bearer(token)
+        parts = [part async for part in stub.FetchBot(pb.FetchBotRequest(digest=kept.digest), metadata=metadata)]
+        files: dict[bytes, bytes] = {}
+        for part in parts:
+            if part.WhichOneof("part") == "file":
+                path = part.file.path
+                files[path] = b""
+            else:
+                files[path] += part.chunk
+        found = {str(path.relative_to(kept.path)).encode(): path.read_bytes() for path in sorted(kept.path.iterdir())}
+        assert files == found
+        for digest, message in (("0" * 64, "there is no version"), ("../x", "is no version's digest")):
+            with refused(grpc.StatusCode.NOT_FOUND, message):
+                await anext(aiter(stub.FetchBot(pb.FetchBotRequest(digest=digest), metadata=metadata)))
+
+    served(store, Desk(store), test, bots)
 
 
 def test_health_and_reflection_need_no_token(store: Store) -> None:
@@ -124,18 +175,17 @@ def test_health_and_reflection_need_no_token(store: Store) -> None:
         names = {service.name async for answer in call for service in answer.list_services_response.service}
         assert names == {SERVICE, "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"}
 
-    served(Desk(store), test)
+    served(store, Desk(store), test)
 
 
-def test_a_sitting_goes_from_lease_to_report(store: Store) -> None:
+def test_a_sitting_goes_from_lease_to_report(store: Store, token: str) -> None:
     desk = Desk(store)
 
     async def test(channel: grpc.aio.Channel) -> None:
-        stub, metadata = stub_of(channel), bearer(TOKEN)
+        stub, metadata = stub_of(channel), bearer(token)
         lease = await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=FIRST, worker="w1"), metadata=metadata)
         assert lease.attempt == 1
         assert lease.duration.ToTimedelta() == desk.lease_duration
-        assert [player.folder for player in lease.plan.players] == [f"/bots/{p.entrant}" for p in lease.plan.players]
         renewal = pb.RenewLeaseRequest(sitting=FIRST, attempt=1, hands=1)
         assert (await stub.RenewLease(renewal, metadata=metadata)).held
         renewal.attempt = 2
@@ -151,28 +201,28 @@ def test_a_sitting_goes_from_lease_to_report(store: Store) -> None:
         with refused(grpc.StatusCode.FAILED_PRECONDITION, f"sitting {FIRST}: recorded"):
             await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=FIRST, worker="w1"), metadata=metadata)
 
-    served(desk, test)
+    served(store, desk, test)
     assert store.progress(ID).seconds == 2.5
     assert [log.log for log in store.logs(SittingKey.parse(FIRST))] == ["café \N{REPLACEMENT CHARACTER}"]
 
 
-def test_a_sitting_is_given_back_with_its_reason(store: Store) -> None:
+def test_a_sitting_is_given_back_with_its_reason(store: Store, token: str) -> None:
     async def test(channel: grpc.aio.Channel) -> None:
-        stub, metadata = stub_of(channel), bearer(TOKEN)
+        stub, metadata = stub_of(channel), bearer(token)
         await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=FIRST, worker="w1"), metadata=metadata)
         with refused(grpc.StatusCode.FAILED_PRECONDITION, f"sitting {FIRST}: leased"):
             await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=FIRST, worker="w2"), metadata=metadata)
         request = pb.ReleaseSittingRequest(sitting=FIRST, attempt=1, reason="no room")
         await stub.ReleaseSitting(request, metadata=metadata)
 
-    served(Desk(store), test)
+    served(store, Desk(store), test)
     assert [attempt.note for attempt in store.attempts(SittingKey.parse(FIRST))] == ["no room"]
 
 
 @pytest.mark.parametrize("sitting", ["", "nonsense", "a/b/c", f"{ID}/0", f"{ID}/0/-1"])
-def test_nonsense_for_an_id_is_an_invalid_argument(store: Store, sitting: str) -> None:
+def test_nonsense_for_an_id_is_an_invalid_argument(store: Store, token: str, sitting: str) -> None:
     async def test(channel: grpc.aio.Channel) -> None:
-        stub, metadata = stub_of(channel), bearer(TOKEN)
+        stub, metadata = stub_of(channel), bearer(token)
         message = "write TOURNAMENT/MATCH/SITTING, such as demo-1a2b/3/0"
         with refused(grpc.StatusCode.INVALID_ARGUMENT, message):
             await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=sitting, worker="w1"), metadata=metadata)
@@ -183,19 +233,19 @@ def test_nonsense_for_an_id_is_an_invalid_argument(store: Store, sitting: str) -
         with refused(grpc.StatusCode.INVALID_ARGUMENT, message):
             await stub.ReleaseSitting(pb.ReleaseSittingRequest(sitting=sitting), metadata=metadata)
 
-    served(Desk(store), test)
+    served(store, Desk(store), test)
 
 
-def test_what_is_not_planned_is_not_found_and_a_false_report_is_invalid(store: Store) -> None:
+def test_what_is_not_planned_is_not_found_and_a_false_report_is_invalid(store: Store, token: str) -> None:
     async def test(channel: grpc.aio.Channel) -> None:
-        stub, metadata = stub_of(channel), bearer(TOKEN)
+        stub, metadata = stub_of(channel), bearer(token)
         with refused(grpc.StatusCode.NOT_FOUND, f"sitting {ID}/7/0: unknown"):
             await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=f"{ID}/7/0", worker="w1"), metadata=metadata)
         for sitting, message in ((f"{ID}/7/0", "there is no sitting"), (FIRST, "not zlib data")):
             with refused(grpc.StatusCode.INVALID_ARGUMENT, message):
                 await stub.ReportSitting(pb.ReportSittingRequest(sitting=sitting, replay=b"no"), metadata=metadata)
 
-    served(Desk(store), test)
+    served(store, Desk(store), test)
 
 
 class FullDisk(Desk):
@@ -205,27 +255,30 @@ class FullDisk(Desk):
         raise StoreError("the disk is full")
 
 
-def test_a_report_that_the_arbiter_could_not_keep_is_to_be_tried_again(store: Store) -> None:
+def test_a_report_that_the_arbiter_could_not_keep_is_to_be_tried_again(store: Store, token: str) -> None:
     """A worker drops what is invalid; this is not, and would be lost: AndyGrant/OpenBench#14."""
 
     async def test(channel: grpc.aio.Channel) -> None:
         with refused(grpc.StatusCode.UNAVAILABLE, "the disk is full"):
-            await stub_of(channel).ReportSitting(pb.ReportSittingRequest(sitting=FIRST), metadata=bearer(TOKEN))
+            await stub_of(channel).ReportSitting(pb.ReportSittingRequest(sitting=FIRST), metadata=bearer(token))
 
-    served(FullDisk(store), test)
+    served(store, FullDisk(store), test)
 
 
 # -- where it listens --------------------------------------------------------------------------------------------------
 
 
-async def enter(desk: Desk, listen: str) -> str:
-    async with WorkerServer(desk, listen, TOKEN) as server, grpc.aio.insecure_channel(server.address) as channel:
+async def enter(store: Store, listen: str) -> str:
+    async with (
+        WorkerServer(Desk(store), NO_BOTS, WorkerTokens(store.accounts), listen) as server,
+        grpc.aio.insecure_channel(server.address) as channel,
+    ):
         assert await health_of(channel, "") == "SERVING"
         return server.address
 
 
 def test_any_free_port_is_taken_and_named(store: Store) -> None:
-    address = asyncio.run(enter(Desk(store), "127.0.0.1:0"))
+    address = asyncio.run(enter(store, "127.0.0.1:0"))
     host, _, port = address.rpartition(":")
     assert host == "127.0.0.1"
     assert int(port) > 0
@@ -235,13 +288,13 @@ def test_a_taken_port_is_named(store: Store, capfd: pytest.CaptureFixture[str]) 
     with socket.create_server(("127.0.0.1", 0)) as other:
         listen = f"127.0.0.1:{other.getsockname()[1]}"
         with pytest.raises(InfrastructureError, match=f"can't listen at {listen}: Address already in use; choose"):
-            asyncio.run(enter(Desk(store), listen))
+            asyncio.run(enter(store, listen))
     assert capfd.readouterr().err == "", "gRPC adds no lines of its own"
 
 
 def test_an_address_of_another_machine_is_refused(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InfrastructureError, match=r"can't listen at 192\.0\.2\.1:0: Cannot assign requested address"):
-        asyncio.run(enter(Desk(store), "192.0.2.1:0"))
+        asyncio.run(enter(store, "192.0.2.1:0"))
     assert capfd.readouterr().err == ""
 
 
@@ -250,4 +303,4 @@ def test_an_address_of_another_machine_is_refused(store: Store, capfd: pytest.Ca
 )
 def test_what_is_no_address_is_refused(store: Store, listen: str) -> None:
     with pytest.raises(UsageError, match=r"write HOST:PORT, such as 127\.0\.0\.1:7070"):
-        asyncio.run(enter(Desk(store), listen))
+        asyncio.run(enter(store, listen))

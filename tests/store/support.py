@@ -46,8 +46,7 @@ def tournament(
 
 def entrants(count: int = ENTRANTS) -> list[Entrant]:
     return [
-        Entrant(number, f"Bot {number}", f"digest-{number}", f"bots/{number}", {"run": ["python", "bot.py"]})
-        for number in range(count)
+        Entrant(number, f"Bot {number}", f"digest-{number}", {"run": ["python", "bot.py"]}) for number in range(count)
     ]
 
 

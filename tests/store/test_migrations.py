@@ -93,6 +93,20 @@ def test_earlier_plans_keep_their_clock(path: Path) -> None:
     assert kept["clock"] == clock
 
 
+def test_earlier_versions_find_the_bots_beside_the_database(path: Path) -> None:
+    with Store.open(path) as store:
+        create(store, "old")
+        digests = [entrant.digest for entrant in store.entrants("old")]
+    database = Database(path)
+    with database.connection(writes=True) as connection:
+        command.downgrade(schema.alembic_config(connection), "0006")
+        folders = connection.execute(sa.text("select folder from entrant order by number")).scalars().all()
+    database.close()
+    assert folders == [str(path.parent / "bots" / digest) for digest in digests]
+    with Store.open(path) as store:
+        assert [entrant.digest for entrant in store.entrants("old")] == digests
+
+
 def test_a_migration_that_fails_leaves_nothing_behind(path: Path, opened: Database) -> None:
     def fail_late() -> None:
         with opened.connection(writes=True) as connection:

@@ -51,10 +51,7 @@ def request_of(folders: Sequence[Path], boards: int = 2, **rest: Any) -> GateReq
 
 
 def entered(spec: TournamentSpec) -> list[Entrant]:
-    return [
-        Entrant(index, entrant.name or "", f"{index:064x}", str(entrant.folder), {})
-        for index, entrant in enumerate(spec.entrants)
-    ]
+    return [Entrant(index, entrant.name or "", f"{index:064x}", {}) for index, entrant in enumerate(spec.entrants)]
 
 
 def create(store: Store, spec: TournamentSpec, blocks: int) -> GateJudge:

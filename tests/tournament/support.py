@@ -59,9 +59,7 @@ def spec_of(entrants: int = 4, *, boards: int = 2, seed: str | None = SEED, **re
 def create(store: Store, spec: TournamentSpec | None = None, *, running: bool = True) -> str:
     """Write the plan of a tournament; its entrants' digests are made up."""
     spec = spec or spec_of()
-    entrants = [
-        Entrant(index, f"bot{index}", f"{index:064x}", f"/bots/{index}", {}) for index in range(len(spec.entrants))
-    ]
+    entrants = [Entrant(index, f"bot{index}", f"{index:064x}", {}) for index in range(len(spec.entrants))]
     tournament, matches = plan_tournament(ID, spec, entrants, START)
     store.create_tournament(tournament, entrants, matches, spec.rules.players)
     if running:

@@ -49,7 +49,6 @@ def test_a_lease_holds_everything_that_decides_a_sitting(store: Store, desk: Des
     assert (grant.plan.sitting, grant.plan.seating, grant.plan.boards) == (SECOND, 1, 2)
     assert grant.plan.deal_seed == derive_deal_seed(bytes.fromhex(SEED), 0)
     assert sorted(bot.entrant for bot in grant.plan.bots) == [0, 1, 2, 3]
-    assert grant.folders == tuple(f"/bots/{bot.entrant}" for bot in grant.plan.bots)
     assert len({bot.bot_seed for bot in grant.plan.bots}) == 4
     assert desk.live == {SittingKey(ID, 0, 1): 0}
 

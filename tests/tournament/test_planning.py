@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from arbiter.cage import ManifestError, verify_snapshot
+from arbiter.cage import ManifestError
 from arbiter.deals import commitment, derive_deal_seed
+from arbiter.packages import FileVersions
 from arbiter.store import Entrant, Store, TournamentState
 from arbiter.tournament import EntrantSpec, SpecError, TournamentSpec, enter, new_id, plan_tournament
 from tests.tournament.support import ID, SEED, START, create, spec_of
@@ -33,31 +34,30 @@ def test_an_id_is_the_name_with_random_digits() -> None:
 
 def test_entrants_are_fixed_by_a_copy_under_their_digest(tmp_path: Path) -> None:
     first, second = bot(tmp_path / "a", "one"), bot(tmp_path / "b", "two")
-    entrants = enter([EntrantSpec(first, None), EntrantSpec(second, "other")], tmp_path / "bots")
+    entrants = enter([EntrantSpec(first, None), EntrantSpec(second, "other")], FileVersions(tmp_path / "bots"))
     assert [(entrant.index, entrant.name) for entrant in entrants] == [(0, "one"), (1, "other")]
     assert entrants[1].manifest["name"] == "two"
     (first / "bot.py").write_text("print('changed after the entry')")
     for entrant in entrants:
-        assert Path(entrant.folder).name == entrant.digest
-        assert verify_snapshot(Path(entrant.folder))
-        assert (Path(entrant.folder) / "bot.py").read_text() == ""
+        kept = FileVersions(tmp_path / "bots").open(entrant.digest)
+        assert (kept / "bot.py").read_text() == ""
 
 
 def test_one_bot_may_enter_twice_under_two_names(tmp_path: Path) -> None:
     folder = bot(tmp_path / "a", "one")
-    entrants = enter([EntrantSpec(folder, None), EntrantSpec(folder, "again")], tmp_path / "bots")
+    entrants = enter([EntrantSpec(folder, None), EntrantSpec(folder, "again")], FileVersions(tmp_path / "bots"))
     assert entrants[0].digest == entrants[1].digest
 
 
 def test_two_entrants_of_one_name_are_refused(tmp_path: Path) -> None:
     folders = [bot(tmp_path / part, "same") for part in "ab"]
     with pytest.raises(SpecError, match=r"entrants\.2: 'same' is entrant 1 already; give one of them another name"):
-        enter([EntrantSpec(folder, None) for folder in folders], tmp_path / "bots")
+        enter([EntrantSpec(folder, None) for folder in folders], FileVersions(tmp_path / "bots"))
 
 
 def test_a_folder_that_is_no_bot_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ManifestError, match="nowhere"):
-        enter([EntrantSpec(tmp_path / "nowhere", None)], tmp_path / "bots")
+        enter([EntrantSpec(tmp_path / "nowhere", None)], FileVersions(tmp_path / "bots"))
 
 
 def test_a_plan_has_every_table_of_a_small_field_with_a_deal_set_of_its_own(store: Store) -> None:
@@ -101,7 +101,7 @@ def test_a_seed_changes_no_count_of_games() -> None:
     counts = []
     for seed in (SEED, None):
         spec = spec_of(5, seed=seed)
-        entrants = [Entrant(index, f"bot{index}", f"{index:064x}", f"/bots/{index}", {}) for index in range(5)]
+        entrants = [Entrant(index, f"bot{index}", f"{index:064x}", {}) for index in range(5)]
         _, matches = plan_tournament(ID, spec, entrants, START)
         counts.append([(match.index, match.entrants, match.boards) for match in matches])
     assert counts[0] == counts[1]

@@ -40,7 +40,7 @@ class Highest(Lowest):
         return max(view.legal, key=lambda card: card.rank)
 
 
-NEWCOMER = Entrant(0, "newcomer", f"{9:064x}", "/bots/9", {})
+NEWCOMER = Entrant(0, "newcomer", f"{9:064x}", {})
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_every_tournament_shows_the_same_rating_of_a_version(store: Store, desk:
     create(store)
     play_all(store, desk)
     alone = results(store, ID)
-    versions = [Entrant(0, "alias", f"{2:064x}", "/bots/2", {}), *store.entrants(ID)[:2]]
+    versions = [Entrant(0, "alias", f"{2:064x}", {}), *store.entrants(ID)[:2]]
     versions = [replace(version, index=index) for index, version in enumerate([*versions, NEWCOMER])]
     play_another(store, "next-1a2b", spec_of(boards=4, seed="77" * 32), versions)
     first, second = ({row.name: row for row in results(store, tournament).rows} for tournament in (ID, "next-1a2b"))

@@ -17,7 +17,8 @@ import pytest
 import arbiter
 from arbiter.api.worker.v1 import worker_pb2 as pb
 from arbiter.cage import BotLoad, Load
-from arbiter.service import WorkerServer
+from arbiter.packages import FileVersions
+from arbiter.service import WorkerServer, WorkerTokens
 from arbiter.store import (
     AttemptOutcome,
     BotLog,
@@ -41,7 +42,6 @@ from workers.work import Worker
 REPOSITORY = Path(arbiter.__file__).parent.parent
 LOWEST = REPOSITORY / "sample_bots" / "lowest"
 SLOW = REPOSITORY / "tests" / "bots" / "slow"
-TOKEN = "the-workers-token"
 FIRST, SECOND = f"{ID}/0/0", f"{ID}/0/1"
 KEY = SittingKey(ID, 0, 0)
 SILENT = """
@@ -66,10 +66,17 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def create(store: Store, folders: Sequence[Path] = (LOWEST,) * 4, clock: Mapping[str, float] | None = None) -> None:
+@pytest.fixture
+def bots(tmp_path: Path) -> FileVersions:
+    return FileVersions(tmp_path / "bots")
+
+
+def create(
+    store: Store, bots: FileVersions, folders: Sequence[Path] = (LOWEST,) * 4, clock: Mapping[str, float] | None = None
+) -> None:
     """A tournament of one match between these bots."""
     spec = spec_of(boards=1, clock=clock or {})
-    entrants = [Entrant(index, f"bot{index}", f"{index:064x}", str(path), {}) for index, path in enumerate(folders)]
+    entrants = [Entrant(index, f"bot{index}", bots.put(path).digest, {}) for index, path in enumerate(folders)]
     tournament, matches = plan_tournament(ID, spec, entrants, START)
     store.create_tournament(tournament, entrants, matches, 4)
     store.set_state(ID, TournamentState.RUNNING, now=START)
@@ -77,16 +84,18 @@ def create(store: Store, folders: Sequence[Path] = (LOWEST,) * 4, clock: Mapping
 
 @dataclass(frozen=True)
 class Workplace:
-    """A worker, and the folder that it shares with the arbiter."""
+    """A worker, its folder, and what an arbiter that it calls has."""
 
     worker: Worker
     folder: Path
     spool: Spool
+    bots: FileVersions
+    tokens: WorkerTokens
 
     @asynccontextmanager
     async def arbiter(self, desk: Desk) -> AsyncIterator[None]:
         """The arbiter, for a while."""
-        async with WorkerServer(desk, f"unix:{self.folder}/arbiter.sock", TOKEN):
+        async with WorkerServer(desk, self.bots, self.tokens, f"unix:{self.folder}/arbiter.sock"):
             yield
 
     def reports(self) -> list[Path]:
@@ -97,23 +106,24 @@ class Workplace:
         return [path.name for path in self.folder.glob("s-*")]
 
 
-def at_work(test: Callable[[Workplace], Coroutine[Any, Any, None]]) -> None:
+def at_work(test: Callable[[Workplace], Coroutine[Any, Any, None]], store: Store, bots: FileVersions) -> None:
+    tokens = WorkerTokens(store.accounts)
     with RunDirectory() as folder:
-        settings = WorkerSettings(
-            redis_url="",
-            queue="",
-            address=f"unix:{folder}/arbiter.sock",
-            token=TOKEN,
-            run_folder=folder,
-            hidden=(),
-            unsafe_processes=False,
-            name="w1",
+        settings = WorkerSettings.from_environment(
+            {
+                "ARBITER_REDIS_URL": "redis://unused",
+                "ARBITER_QUEUE": "unused",
+                "ARBITER_WORKER_ADDRESS": f"unix:{folder}/arbiter.sock",
+                "ARBITER_WORKER_TOKEN": tokens.own,
+                "ARBITER_RUN_DIR": str(folder),
+                "ARBITER_WORKER_NAME": "w1",
+            }
         )
         worker = Worker(settings)
 
         async def whole() -> None:
             try:
-                await test(Workplace(worker, folder, Spool(folder / "spool")))
+                await test(Workplace(worker, folder, Spool(folder / "spool"), bots, tokens))
             finally:
                 await worker.close()
 
@@ -132,8 +142,8 @@ def finished_report(grant: Grant) -> pb.ReportSittingRequest:
     return pb.ReportSittingRequest(sitting=grant.plan.sitting, attempt=grant.lease.attempt, replay=replay)
 
 
-def test_a_sitting_is_played_and_recorded_once_and_nothing_of_it_stays(store: Store) -> None:
-    create(store)
+def test_a_sitting_is_played_and_recorded_once_and_nothing_of_it_stays(store: Store, bots: FileVersions) -> None:
+    create(store, bots)
 
     async def test(place: Workplace) -> None:
         async with place.arbiter(Desk(store)):
@@ -142,34 +152,33 @@ def test_a_sitting_is_played_and_recorded_once_and_nothing_of_it_stays(store: St
         assert place.reports() == []
         assert place.left() == []
 
-    at_work(test)
+    at_work(test, store, bots)
     (attempt,) = store.attempts(KEY)
     assert (attempt.worker, attempt.outcome) == ("w1", AttemptOutcome.RECORDED)
     assert [log.ending for log in store.logs(KEY)] == ["exit status 0"] * 4
     assert store.progress(ID).faults == 0
 
 
-def test_what_can_not_be_leased_is_let_be(store: Store) -> None:
-    create(store)
+def test_what_can_not_be_leased_is_let_be(store: Store, bots: FileVersions) -> None:
+    create(store, bots)
 
     async def test(place: Workplace) -> None:
-        await place.worker.work(FIRST)  # no arbiter at all
         async with place.arbiter(Desk(store)):
             for sitting in ("nonsense", f"{ID}/9/9", "other-0000/0/0"):
                 await place.worker.work(sitting)
 
-    at_work(test)
+    at_work(test, store, bots)
     assert store.progress(ID).sittings[SittingState.PLANNED] == 4
 
 
-def test_a_report_waits_for_an_arbiter_that_is_away(store: Store) -> None:
+def test_a_report_waits_for_an_arbiter_that_is_away(store: Store, bots: FileVersions) -> None:
     """Results survive a server that is away when they are sent: AndyGrant/OpenBench#14."""
-    create(store)
+    create(store, bots)
 
     async def test(place: Workplace) -> None:
         async with place.arbiter(Desk(store)):
             working = asyncio.ensure_future(place.worker.work(FIRST))
-            await until(lambda: bool(store.leases(ID)))
+            await until(lambda: bool(place.left()))
         await until(lambda: bool(place.reports()))
         assert not working.done()
         assert store.progress(ID).recorded == 0
@@ -177,31 +186,35 @@ def test_a_report_waits_for_an_arbiter_that_is_away(store: Store) -> None:
             await working
         assert place.reports() == []
 
-    at_work(test)
+    at_work(test, store, bots)
     assert [attempt.outcome for attempt in store.attempts(KEY)] == [AttemptOutcome.RECORDED]
 
 
-def test_what_waits_in_the_spool_is_sent_with_the_next_task(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    create(store)
+def test_what_waits_in_the_spool_is_sent_with_the_next_task(
+    store: Store, bots: FileVersions, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    create(store, bots)
     monkeypatch.setattr(work_module, "REPORT_PATIENCE", 0.0)
     desk = Desk(store)
     report = finished_report(granted(desk, FIRST, "dead"))
 
     async def test(place: Workplace) -> None:
         place.spool.put(FIRST, 1, report)
-        await place.worker.work(SECOND)
+        working = asyncio.ensure_future(place.worker.work("nonsense"))
+        await until(lambda: "not reported yet" in caplog.text)
         assert len(place.reports()) == 1, "nobody was there to take it"
         monkeypatch.undo()
         async with place.arbiter(desk):
+            await working
             await place.worker.work("nonsense")
         assert place.reports() == []
 
-    at_work(test)
+    at_work(test, store, bots)
     assert store.progress(ID).recorded == 1
 
 
-def test_a_refused_report_is_dropped(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    create(store)
+def test_a_refused_report_is_dropped(store: Store, bots: FileVersions, caplog: pytest.LogCaptureFixture) -> None:
+    create(store, bots)
     desk = Desk(store)
     report = finished_report(granted(desk, FIRST, "liar"))
     report.replay = zlib.compress(b"no replay")
@@ -212,7 +225,7 @@ def test_a_refused_report_is_dropped(store: Store, caplog: pytest.LogCaptureFixt
             await place.worker.work(SECOND)
         assert place.reports() == []
 
-    at_work(test)
+    at_work(test, store, bots)
     assert store.progress(ID).sittings == {
         SittingState.PLANNED: 2,
         SittingState.LEASED: 1,
@@ -231,8 +244,10 @@ class Stumbling(Desk):
         return super().report(sitting, attempt, replay, logs, seconds)
 
 
-def test_a_report_that_the_arbiter_fails_at_is_kept_and_stands_in_no_others_way(store: Store) -> None:
-    create(store)
+def test_a_report_that_the_arbiter_fails_at_is_kept_and_stands_in_no_others_way(
+    store: Store, bots: FileVersions
+) -> None:
+    create(store, bots)
     desk = Stumbling(store)
     report = finished_report(granted(desk, FIRST, "dead"))
 
@@ -243,15 +258,17 @@ def test_a_report_that_the_arbiter_fails_at_is_kept_and_stands_in_no_others_way(
         (kept,) = place.reports()
         assert kept.name.startswith(FIRST.replace("/", "_"))
 
-    at_work(test)
+    at_work(test, store, bots)
     assert store.attempts(SittingKey(ID, 0, 1))[0].outcome is AttemptOutcome.RECORDED
 
 
 def test_a_sitting_whose_bot_is_gone_is_given_back_with_the_reason(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, bots: FileVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(work_module, "RELEASE_PAUSE", 0.0)
-    create(store, [LOWEST, LOWEST, LOWEST, Path("/nowhere/bot")])
+    create(store, bots, [LOWEST, LOWEST, LOWEST, SLOW])
+    gone = store.entrants(ID)[3].digest
+    bots.sweep([entrant.digest for entrant in store.entrants(ID)[:3]], age=0.0)
 
     async def test(place: Workplace) -> None:
         async with place.arbiter(Desk(store)):
@@ -259,10 +276,10 @@ def test_a_sitting_whose_bot_is_gone_is_given_back_with_the_reason(
                 await place.worker.work(FIRST)
         assert place.left() == []
 
-    at_work(test)
+    at_work(test, store, bots)
     attempts = store.attempts(KEY)
     assert [attempt.outcome for attempt in attempts] == [AttemptOutcome.INFRASTRUCTURE] * 3
-    assert all("/nowhere/bot" in attempt.note and "\n" not in attempt.note for attempt in attempts)
+    assert all(f"there is no version {gone}" in attempt.note and "\n" not in attempt.note for attempt in attempts)
     assert store.failed(ID) == [KEY]
 
 
@@ -278,7 +295,7 @@ class TakenMachine:
 
 
 def test_a_starved_sitting_is_void_counted_for_whose_time_was_up_and_played_three_times_at_most(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, bots: FileVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Starvation is an infrastructure failure: HaliteChallenge/Halite#119, aiarena-web#445."""
     monkeypatch.setattr(work_module, "LoadMeter", TakenMachine)
@@ -290,8 +307,8 @@ def test_a_starved_sitting_is_void_counted_for_whose_time_was_up_and_played_thre
                 await place.worker.work(FIRST)
 
     with open_folder() as folder:
-        create(store, [LOWEST, LOWEST, make_bot(folder / "silent", SILENT), LOWEST], clock={"hard_stop": 0.5})
-        at_work(test)
+        create(store, bots, [LOWEST, LOWEST, make_bot(folder / "silent", SILENT), LOWEST], clock={"hard_stop": 0.5})
+        at_work(test, store, bots)
     attempts = store.attempts(KEY)
     assert [attempt.outcome for attempt in attempts] == [AttemptOutcome.INFRASTRUCTURE] * 3
     assert [attempt.starved_entrant for attempt in attempts] == [2] * 3
@@ -301,8 +318,8 @@ def test_a_starved_sitting_is_void_counted_for_whose_time_was_up_and_played_thre
     assert store.progress(ID).faults == 0
 
 
-def test_a_sitting_whose_lease_was_lost_is_dropped(store: Store) -> None:
-    create(store, [SLOW, LOWEST, LOWEST, LOWEST])
+def test_a_sitting_whose_lease_was_lost_is_dropped(store: Store, bots: FileVersions) -> None:
+    create(store, bots, [SLOW, LOWEST, LOWEST, LOWEST])
     desk = Desk(store, lease=timedelta(seconds=1))
 
     async def test(place: Workplace) -> None:
@@ -315,12 +332,12 @@ def test_a_sitting_whose_lease_was_lost_is_dropped(store: Store) -> None:
         assert place.reports() == []
         assert place.left() == []
 
-    at_work(test)
+    at_work(test, store, bots)
     assert [attempt.outcome for attempt in store.attempts(KEY)] == [AttemptOutcome.LOST, AttemptOutcome.RUNNING]
 
 
-def test_a_lease_is_renewed_while_it_is_played(store: Store) -> None:
-    create(store, [SLOW, LOWEST, LOWEST, LOWEST])
+def test_a_lease_is_renewed_while_it_is_played(store: Store, bots: FileVersions) -> None:
+    create(store, bots, [SLOW, LOWEST, LOWEST, LOWEST])
     desk = Desk(store, lease=timedelta(seconds=0.5))
     ends: set[datetime] = set()
 
@@ -331,13 +348,13 @@ def test_a_lease_is_renewed_while_it_is_played(store: Store) -> None:
                 ends.update(lease.expires_at for lease in store.leases(ID))
                 await asyncio.sleep(0.01)
 
-    at_work(test)
+    at_work(test, store, bots)
     assert len(ends) >= 3, "renewed every 0.1 s in a sitting that takes 0.5 s at the least"
     assert store.progress(ID).recorded == 1
 
 
-def test_a_worker_that_is_stopped_ends_its_sitting_and_takes_no_other(store: Store) -> None:
-    create(store, [SLOW, LOWEST, LOWEST, LOWEST])
+def test_a_worker_that_is_stopped_ends_its_sitting_and_takes_no_other(store: Store, bots: FileVersions) -> None:
+    create(store, bots, [SLOW, LOWEST, LOWEST, LOWEST])
 
     async def test(place: Workplace) -> None:
         async with place.arbiter(Desk(store)):
@@ -349,6 +366,6 @@ def test_a_worker_that_is_stopped_ends_its_sitting_and_takes_no_other(store: Sto
         assert place.reports() == []
         assert place.left() == []
 
-    at_work(test)
+    at_work(test, store, bots)
     assert isinstance(store.leases(ID)[0], Lease)
     assert store.progress(ID).sittings[SittingState.PLANNED] == 3, "the other one was not touched"

@@ -27,15 +27,15 @@ from arbiter.api.game.v1 import rule_set_pb2 as arbiter_dot_api_dot_game_dot_v1_
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"arbiter/api/worker/v1/worker.proto\x12\x15\x61rbiter.api.worker.v1\x1a\x1f\x61rbiter/api/game/v1/match.proto\x1a\"arbiter/api/game/v1/rule_set.proto\x1a\x1egoogle/protobuf/duration.proto\"6\n\x13LeaseSittingRequest\x12\x0f\n\x07sitting\x18\x01 \x01(\t\x12\x0e\n\x06worker\x18\x02 \x01(\t\"\x86\x01\n\x14LeaseSittingResponse\x12\x0f\n\x07\x61ttempt\x18\x01 \x01(\r\x12+\n\x08\x64uration\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x30\n\x04plan\x18\x03 \x01(\x0b\x32\".arbiter.api.worker.v1.SittingPlan\"\xa8\x03\n\x0bSittingPlan\x12\x0f\n\x07sitting\x18\x01 \x01(\t\x12+\n\x05rules\x18\x02 \x01(\x0b\x32\x1c.arbiter.api.game.v1.RuleSet\x12\x30\n\x06\x66ormat\x18\x03 \x01(\x0e\x32 .arbiter.api.game.v1.MatchFormat\x12\x0e\n\x06\x62oards\x18\x04 \x01(\r\x12\x11\n\tdeal_seed\x18\x05 \x01(\x0c\x12\x0f\n\x07seating\x18\x06 \x01(\r\x12.\n\x07players\x18\x07 \x03(\x0b\x32\x1d.arbiter.api.worker.v1.Player\x12\x13\n\x0bopen_tables\x18\x08 \x01(\r\x12\x13\n\x0b\x66\x61ult_limit\x18\t \x01(\r\x12\x11\n\tearly_end\x18\n \x01(\x08\x12\x38\n\rseatings_kind\x18\x0b \x01(\x0e\x32!.arbiter.api.game.v1.SeatingsKind\x12\x16\n\x0eseatings_count\x18\x0c \x01(\r\x12\x36\n\x0c\x66\x61ult_policy\x18\r \x01(\x0e\x32 .arbiter.api.game.v1.FaultPolicy\"\x84\x01\n\x06Player\x12\x0f\n\x07\x65ntrant\x18\x01 \x01(\r\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x66older\x18\x03 \x01(\t\x12\x0e\n\x06\x64igest\x18\x04 \x01(\t\x12\x10\n\x08\x62ot_seed\x18\x05 \x01(\x0c\x12)\n\x05\x63lock\x18\x06 \x01(\x0b\x32\x1a.arbiter.api.game.v1.Clock\"D\n\x11RenewLeaseRequest\x12\x0f\n\x07sitting\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\r\n\x05hands\x18\x03 \x01(\r\"\"\n\x12RenewLeaseResponse\x12\x0c\n\x04held\x18\x01 \x01(\x08\"\xa2\x01\n\x14ReportSittingRequest\x12\x0f\n\x07sitting\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x0e\n\x06replay\x18\x03 \x01(\x0c\x12+\n\x04logs\x18\x04 \x03(\x0b\x32\x1d.arbiter.api.worker.v1.BotLog\x12+\n\x08\x64uration\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"y\n\x06\x42otLog\x12\x0f\n\x07\x65ntrant\x18\x01 \x01(\r\x12\x0e\n\x06\x65nding\x18\x02 \x01(\t\x12\x0b\n\x03log\x18\x03 \x01(\x0c\x12\x30\n\rthinking_time\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0f\n\x07\x61nswers\x18\x05 \x01(\r\"N\n\x15ReportSittingResponse\x12\x35\n\x07outcome\x18\x01 \x01(\x0e\x32$.arbiter.api.worker.v1.ReportOutcome\"{\n\x15ReleaseSittingRequest\x12\x0f\n\x07sitting\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x1c\n\x0fstarved_entrant\x18\x04 \x01(\rH\x00\x88\x01\x01\x42\x12\n\x10_starved_entrant\"\x18\n\x16ReleaseSittingResponse*\xa5\x01\n\rReportOutcome\x12\x1e\n\x1aREPORT_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n\x17REPORT_OUTCOME_RECORDED\x10\x01\x12\x1b\n\x17REPORT_OUTCOME_REPEATED\x10\x02\x12\x1d\n\x19REPORT_OUTCOME_SUPERSEDED\x10\x03\x12\x1b\n\x17REPORT_OUTCOME_CONFLICT\x10\x04\x32\xb6\x03\n\rWorkerService\x12g\n\x0cLeaseSitting\x12*.arbiter.api.worker.v1.LeaseSittingRequest\x1a+.arbiter.api.worker.v1.LeaseSittingResponse\x12\x61\n\nRenewLease\x12(.arbiter.api.worker.v1.RenewLeaseRequest\x1a).arbiter.api.worker.v1.RenewLeaseResponse\x12j\n\rReportSitting\x12+.arbiter.api.worker.v1.ReportSittingRequest\x1a,.arbiter.api.worker.v1.ReportSittingResponse\x12m\n\x0eReleaseSitting\x12,.arbiter.api.worker.v1.ReleaseSittingRequest\x1a-.arbiter.api.worker.v1.ReleaseSittingResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"arbiter/api/worker/v1/worker.proto\x12\x15\x61rbiter.api.worker.v1\x1a\x1f\x61rbiter/api/game/v1/match.proto\x1a\"arbiter/api/game/v1/rule_set.proto\x1a\x1egoogle/protobuf/duration.proto\"6\n\x13LeaseSittingRequest\x12\x0f\n\x07sitting\x18\x01 \x01(\t\x12\x0e\n\x06worker\x18\x02 \x01(\t\"\x86\x01\n\x14LeaseSittingResponse\x12\x0f\n\x07\x61ttempt\x18\x01 \x01(\r\x12+\n\x08\x64uration\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x30\n\x04plan\x18\x03 \x01(\x0b\x32\".arbiter.api.worker.v1.SittingPlan\"\xa8\x03\n\x0bSittingPlan\x12\x0f\n\x07sitting\x18\x01 \x01(\t\x12+\n\x05rules\x18\x02 \x01(\x0b\x32\x1c.arbiter.api.game.v1.RuleSet\x12\x30\n\x06\x66ormat\x18\x03 \x01(\x0e\x32 .arbiter.api.game.v1.MatchFormat\x12\x0e\n\x06\x62oards\x18\x04 \x01(\r\x12\x11\n\tdeal_seed\x18\x05 \x01(\x0c\x12\x0f\n\x07seating\x18\x06 \x01(\r\x12.\n\x07players\x18\x07 \x03(\x0b\x32\x1d.arbiter.api.worker.v1.Player\x12\x13\n\x0bopen_tables\x18\x08 \x01(\r\x12\x13\n\x0b\x66\x61ult_limit\x18\t \x01(\r\x12\x11\n\tearly_end\x18\n \x01(\x08\x12\x38\n\rseatings_kind\x18\x0b \x01(\x0e\x32!.arbiter.api.game.v1.SeatingsKind\x12\x16\n\x0eseatings_count\x18\x0c \x01(\r\x12\x36\n\x0c\x66\x61ult_policy\x18\r \x01(\x0e\x32 .arbiter.api.game.v1.FaultPolicy\"\x82\x01\n\x06Player\x12\x0f\n\x07\x65ntrant\x18\x01 \x01(\r\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x64igest\x18\x04 \x01(\t\x12\x10\n\x08\x62ot_seed\x18\x05 \x01(\x0c\x12)\n\x05\x63lock\x18\x06 \x01(\x0b\x32\x1a.arbiter.api.game.v1.ClockJ\x04\x08\x03\x10\x04R\x06\x66older\"D\n\x11RenewLeaseRequest\x12\x0f\n\x07sitting\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\r\n\x05hands\x18\x03 \x01(\r\"\"\n\x12RenewLeaseResponse\x12\x0c\n\x04held\x18\x01 \x01(\x08\"\xa2\x01\n\x14ReportSittingRequest\x12\x0f\n\x07sitting\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x0e\n\x06replay\x18\x03 \x01(\x0c\x12+\n\x04logs\x18\x04 \x03(\x0b\x32\x1d.arbiter.api.worker.v1.BotLog\x12+\n\x08\x64uration\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"y\n\x06\x42otLog\x12\x0f\n\x07\x65ntrant\x18\x01 \x01(\r\x12\x0e\n\x06\x65nding\x18\x02 \x01(\t\x12\x0b\n\x03log\x18\x03 \x01(\x0c\x12\x30\n\rthinking_time\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0f\n\x07\x61nswers\x18\x05 \x01(\r\"N\n\x15ReportSittingResponse\x12\x35\n\x07outcome\x18\x01 \x01(\x0e\x32$.arbiter.api.worker.v1.ReportOutcome\"{\n\x15ReleaseSittingRequest\x12\x0f\n\x07sitting\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x1c\n\x0fstarved_entrant\x18\x04 \x01(\rH\x00\x88\x01\x01\x42\x12\n\x10_starved_entrant\"\x18\n\x16ReleaseSittingResponse\"!\n\x0f\x46\x65tchBotRequest\x12\x0e\n\x06\x64igest\x18\x01 \x01(\t\"[\n\x10\x46\x65tchBotResponse\x12.\n\x04\x66ile\x18\x01 \x01(\x0b\x32\x1e.arbiter.api.worker.v1.BotFileH\x00\x12\x0f\n\x05\x63hunk\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part\"9\n\x07\x42otFile\x12\x0c\n\x04path\x18\x01 \x01(\x0c\x12\x12\n\nexecutable\x18\x02 \x01(\x08\x12\x0c\n\x04size\x18\x03 \x01(\x04*\xa5\x01\n\rReportOutcome\x12\x1e\n\x1aREPORT_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n\x17REPORT_OUTCOME_RECORDED\x10\x01\x12\x1b\n\x17REPORT_OUTCOME_REPEATED\x10\x02\x12\x1d\n\x19REPORT_OUTCOME_SUPERSEDED\x10\x03\x12\x1b\n\x17REPORT_OUTCOME_CONFLICT\x10\x04\x32\x95\x04\n\rWorkerService\x12g\n\x0cLeaseSitting\x12*.arbiter.api.worker.v1.LeaseSittingRequest\x1a+.arbiter.api.worker.v1.LeaseSittingResponse\x12\x61\n\nRenewLease\x12(.arbiter.api.worker.v1.RenewLeaseRequest\x1a).arbiter.api.worker.v1.RenewLeaseResponse\x12j\n\rReportSitting\x12+.arbiter.api.worker.v1.ReportSittingRequest\x1a,.arbiter.api.worker.v1.ReportSittingResponse\x12m\n\x0eReleaseSitting\x12,.arbiter.api.worker.v1.ReleaseSittingRequest\x1a-.arbiter.api.worker.v1.ReleaseSittingResponse\x12]\n\x08\x46\x65tchBot\x12&.arbiter.api.worker.v1.FetchBotRequest\x1a\'.arbiter.api.worker.v1.FetchBotResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'arbiter.api.worker.v1.worker_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_REPORTOUTCOME']._serialized_start=1543
-  _globals['_REPORTOUTCOME']._serialized_end=1708
+  _globals['_REPORTOUTCOME']._serialized_start=1728
+  _globals['_REPORTOUTCOME']._serialized_end=1893
   _globals['_LEASESITTINGREQUEST']._serialized_start=162
   _globals['_LEASESITTINGREQUEST']._serialized_end=216
   _globals['_LEASESITTINGRESPONSE']._serialized_start=219
@@ -43,21 +43,27 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SITTINGPLAN']._serialized_start=356
   _globals['_SITTINGPLAN']._serialized_end=780
   _globals['_PLAYER']._serialized_start=783
-  _globals['_PLAYER']._serialized_end=915
-  _globals['_RENEWLEASEREQUEST']._serialized_start=917
-  _globals['_RENEWLEASEREQUEST']._serialized_end=985
-  _globals['_RENEWLEASERESPONSE']._serialized_start=987
-  _globals['_RENEWLEASERESPONSE']._serialized_end=1021
-  _globals['_REPORTSITTINGREQUEST']._serialized_start=1024
-  _globals['_REPORTSITTINGREQUEST']._serialized_end=1186
-  _globals['_BOTLOG']._serialized_start=1188
-  _globals['_BOTLOG']._serialized_end=1309
-  _globals['_REPORTSITTINGRESPONSE']._serialized_start=1311
-  _globals['_REPORTSITTINGRESPONSE']._serialized_end=1389
-  _globals['_RELEASESITTINGREQUEST']._serialized_start=1391
-  _globals['_RELEASESITTINGREQUEST']._serialized_end=1514
-  _globals['_RELEASESITTINGRESPONSE']._serialized_start=1516
-  _globals['_RELEASESITTINGRESPONSE']._serialized_end=1540
-  _globals['_WORKERSERVICE']._serialized_start=1711
-  _globals['_WORKERSERVICE']._serialized_end=2149
+  _globals['_PLAYER']._serialized_end=913
+  _globals['_RENEWLEASEREQUEST']._serialized_start=915
+  _globals['_RENEWLEASEREQUEST']._serialized_end=983
+  _globals['_RENEWLEASERESPONSE']._serialized_start=985
+  _globals['_RENEWLEASERESPONSE']._serialized_end=1019
+  _globals['_REPORTSITTINGREQUEST']._serialized_start=1022
+  _globals['_REPORTSITTINGREQUEST']._serialized_end=1184
+  _globals['_BOTLOG']._serialized_start=1186
+  _globals['_BOTLOG']._serialized_end=1307
+  _globals['_REPORTSITTINGRESPONSE']._serialized_start=1309
+  _globals['_REPORTSITTINGRESPONSE']._serialized_end=1387
+  _globals['_RELEASESITTINGREQUEST']._serialized_start=1389
+  _globals['_RELEASESITTINGREQUEST']._serialized_end=1512
+  _globals['_RELEASESITTINGRESPONSE']._serialized_start=1514
+  _globals['_RELEASESITTINGRESPONSE']._serialized_end=1538
+  _globals['_FETCHBOTREQUEST']._serialized_start=1540
+  _globals['_FETCHBOTREQUEST']._serialized_end=1573
+  _globals['_FETCHBOTRESPONSE']._serialized_start=1575
+  _globals['_FETCHBOTRESPONSE']._serialized_end=1666
+  _globals['_BOTFILE']._serialized_start=1668
+  _globals['_BOTFILE']._serialized_end=1725
+  _globals['_WORKERSERVICE']._serialized_start=1896
+  _globals['_WORKERSERVICE']._serialized_end=2429
 # @@protoc_insertion_point(module_scope)

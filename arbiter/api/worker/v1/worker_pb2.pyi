@@ -189,7 +189,6 @@ class Player(message.Message):
 
     ENTRANT_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
-    FOLDER_FIELD_NUMBER: builtins.int
     DIGEST_FIELD_NUMBER: builtins.int
     BOT_SEED_FIELD_NUMBER: builtins.int
     CLOCK_FIELD_NUMBER: builtins.int
@@ -197,10 +196,8 @@ class Player(message.Message):
     """Its entrant's index in the tournament."""
     name: builtins.str
     """Its entrant's name."""
-    folder: builtins.str
-    """Folder of its fixed version."""
     digest: builtins.str
-    """SHA-256 of that folder, in hexadecimal digits."""
+    """Its fixed version: SHA-256 over its files, in hexadecimal digits. `FetchBot` sends them."""
     bot_seed: builtins.bytes
     """Seed for its own randomness, 16 bytes."""
     @builtins.property
@@ -212,14 +209,13 @@ class Player(message.Message):
         *,
         entrant: builtins.int = ...,
         name: builtins.str = ...,
-        folder: builtins.str = ...,
         digest: builtins.str = ...,
         bot_seed: builtins.bytes = ...,
         clock: match_pb2.Clock | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = typing.Literal["clock", b"clock"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["bot_seed", b"bot_seed", "clock", b"clock", "digest", b"digest", "entrant", b"entrant", "folder", b"folder", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["bot_seed", b"bot_seed", "clock", b"clock", "digest", b"digest", "entrant", b"entrant", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -415,5 +411,81 @@ class ReleaseSittingResponse(message.Message):
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
     _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class FetchBotRequest(message.Message):
+    """Asks for the files of a bot's version."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    DIGEST_FIELD_NUMBER: builtins.int
+    digest: builtins.str
+    """The version's digest, 64 hexadecimal digits."""
+    def __init__(
+        self,
+        *,
+        digest: builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["digest", b"digest"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class FetchBotResponse(message.Message):
+    """A part of a bot's version."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    FILE_FIELD_NUMBER: builtins.int
+    CHUNK_FIELD_NUMBER: builtins.int
+    chunk: builtins.bytes
+    """The next bytes of the content of the file that began last."""
+    @builtins.property
+    def file(self) -> BotFile:
+        """A file begins."""
+
+    def __init__(
+        self,
+        *,
+        file: BotFile | None = ...,
+        chunk: builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = typing.Literal["chunk", b"chunk", "file", b"file", "part", b"part"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["chunk", b"chunk", "file", b"file", "part", b"part"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_part: _TypeAlias = typing.Literal["file", "chunk"]  # noqa: Y015
+    _WhichOneofArgType_part: _TypeAlias = typing.Literal["part", b"part"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
+
+@typing.final
+class BotFile(message.Message):
+    """What a bot's file is beside its content."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: builtins.int
+    EXECUTABLE_FIELD_NUMBER: builtins.int
+    SIZE_FIELD_NUMBER: builtins.int
+    path: builtins.bytes
+    """Its path below the bot's folder, with "/" between parts; bytes, because not every name is text."""
+    executable: builtins.bool
+    """Whether it is executable."""
+    size: builtins.int
+    """Bytes in it."""
+    def __init__(
+        self,
+        *,
+        path: builtins.bytes = ...,
+        executable: builtins.bool = ...,
+        size: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["executable", b"executable", "path", b"path", "size", b"size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...

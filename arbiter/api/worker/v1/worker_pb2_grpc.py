@@ -55,6 +55,11 @@ class WorkerServiceStub(object):
                 request_serializer=arbiter_dot_api_dot_worker_dot_v1_dot_worker__pb2.ReleaseSittingRequest.SerializeToString,
                 response_deserializer=arbiter_dot_api_dot_worker_dot_v1_dot_worker__pb2.ReleaseSittingResponse.FromString,
                 _registered_method=True)
+        self.FetchBot = channel.unary_stream(
+                '/arbiter.api.worker.v1.WorkerService/FetchBot',
+                request_serializer=arbiter_dot_api_dot_worker_dot_v1_dot_worker__pb2.FetchBotRequest.SerializeToString,
+                response_deserializer=arbiter_dot_api_dot_worker_dot_v1_dot_worker__pb2.FetchBotResponse.FromString,
+                _registered_method=True)
 
 
 class WorkerServiceServicer(object):
@@ -90,6 +95,14 @@ class WorkerServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def FetchBot(self, request, context):
+        """Fetches the fixed version of a bot by its digest: its files in the order of their paths' bytes, each as a header and
+        the chunks of its content. Who receives them recomputes the digest.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_WorkerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -112,6 +125,11 @@ def add_WorkerServiceServicer_to_server(servicer, server):
                     servicer.ReleaseSitting,
                     request_deserializer=arbiter_dot_api_dot_worker_dot_v1_dot_worker__pb2.ReleaseSittingRequest.FromString,
                     response_serializer=arbiter_dot_api_dot_worker_dot_v1_dot_worker__pb2.ReleaseSittingResponse.SerializeToString,
+            ),
+            'FetchBot': grpc.unary_stream_rpc_method_handler(
+                    servicer.FetchBot,
+                    request_deserializer=arbiter_dot_api_dot_worker_dot_v1_dot_worker__pb2.FetchBotRequest.FromString,
+                    response_serializer=arbiter_dot_api_dot_worker_dot_v1_dot_worker__pb2.FetchBotResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -223,6 +241,33 @@ class WorkerService(object):
             '/arbiter.api.worker.v1.WorkerService/ReleaseSitting',
             arbiter_dot_api_dot_worker_dot_v1_dot_worker__pb2.ReleaseSittingRequest.SerializeToString,
             arbiter_dot_api_dot_worker_dot_v1_dot_worker__pb2.ReleaseSittingResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FetchBot(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/arbiter.api.worker.v1.WorkerService/FetchBot',
+            arbiter_dot_api_dot_worker_dot_v1_dot_worker__pb2.FetchBotRequest.SerializeToString,
+            arbiter_dot_api_dot_worker_dot_v1_dot_worker__pb2.FetchBotResponse.FromString,
             options,
             channel_credentials,
             insecure,

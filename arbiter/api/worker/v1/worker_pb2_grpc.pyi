@@ -43,6 +43,10 @@ class WorkerServiceStub:
     """Reports a finished sitting. Safe to repeat: the first committed attempt stands, and the same report again changes nothing."""
     ReleaseSitting: _grpc.UnaryUnaryMultiCallable[_worker_pb2.ReleaseSittingRequest, _worker_pb2.ReleaseSittingResponse]
     """Gives a sitting back that could not be played for a reason that is no bot's fault."""
+    FetchBot: _grpc.UnaryStreamMultiCallable[_worker_pb2.FetchBotRequest, _worker_pb2.FetchBotResponse]
+    """Fetches the fixed version of a bot by its digest: its files in the order of their paths' bytes, each as a header and
+    the chunks of its content. Who receives them recomputes the digest.
+    """
 
 @_typing.type_check_only
 class WorkerServiceAsyncStub(WorkerServiceStub):
@@ -59,6 +63,10 @@ class WorkerServiceAsyncStub(WorkerServiceStub):
     """Reports a finished sitting. Safe to repeat: the first committed attempt stands, and the same report again changes nothing."""
     ReleaseSitting: _aio.UnaryUnaryMultiCallable[_worker_pb2.ReleaseSittingRequest, _worker_pb2.ReleaseSittingResponse]  # type: ignore[assignment]
     """Gives a sitting back that could not be played for a reason that is no bot's fault."""
+    FetchBot: _aio.UnaryStreamMultiCallable[_worker_pb2.FetchBotRequest, _worker_pb2.FetchBotResponse]  # type: ignore[assignment]
+    """Fetches the fixed version of a bot by its digest: its files in the order of their paths' bytes, each as a header and
+    the chunks of its content. Who receives them recomputes the digest.
+    """
 
 class WorkerServiceServicer(metaclass=_abc_1.ABCMeta):
     """What workers call. Every call carries the metadata `authorization: Bearer TOKEN` with the workers' token."""
@@ -96,5 +104,15 @@ class WorkerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_worker_pb2.ReleaseSittingResponse, _abc.Awaitable[_worker_pb2.ReleaseSittingResponse]]:
         """Gives a sitting back that could not be played for a reason that is no bot's fault."""
+
+    @_abc_1.abstractmethod
+    def FetchBot(
+        self,
+        request: _worker_pb2.FetchBotRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_worker_pb2.FetchBotResponse], _abc.AsyncIterator[_worker_pb2.FetchBotResponse]]:
+        """Fetches the fixed version of a bot by its digest: its files in the order of their paths' bytes, each as a header and
+        the chunks of its content. Who receives them recomputes the digest.
+        """
 
 def add_WorkerServiceServicer_to_server(servicer: WorkerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 import shutil
 import sys
@@ -15,7 +16,14 @@ import typer
 from rich.text import Text
 
 from arbiter.cli.console import errors, print_json, results_console
-from arbiter.cli.local import LocalOptions, cancelled_by_sigterm, check_bots, refuse_finished, run_tournament
+from arbiter.cli.local import (
+    DATABASE_URL,
+    LocalOptions,
+    cancelled_by_sigterm,
+    check_bots,
+    refuse_finished,
+    run_tournament,
+)
 from arbiter.cli.progress import ProgressView
 from arbiter.cli.tables import crosstable_table, details_tables, faults_table, standings_table
 from arbiter.errors import InfrastructureError, UsageError
@@ -54,8 +62,8 @@ class EventOptions:
 
 
 def open_store(data: Path) -> Store:
-    """The store in a data folder."""
-    return Store.open(data / "arbiter.db")
+    """The store at the URL in ``ARBITER_DATABASE_URL``, else the file in the data folder."""
+    return Store.open(os.environ.get(DATABASE_URL) or data / "arbiter.db")
 
 
 def start_event(spec: TournamentSpec, options: EventOptions) -> None:

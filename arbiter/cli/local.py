@@ -27,6 +27,10 @@ from arbiter.supervisor.redis import EmbeddedRedis, check_redis
 from arbiter.supervisor.rundir import RunDirectory, lock_file
 from arbiter.tournament import CelerySender, Coordinator, Desk, SpecError
 
+DATABASE_URL: Final = "ARBITER_DATABASE_URL"
+"""Variable that names a database in place of the file in the data folder. Not an option: it may hold a password, which
+every user of the machine could read on the command line."""
+
 STOP_GRACE: Final = 1.0
 """Seconds that a worker has to end when asked. Ending it sooner loses nothing: its sitting is played again."""
 
@@ -222,6 +226,7 @@ def _worker_command(
         "ARBITER_UNSAFE_PROCESSES": "1" if options.unsafe_processes else "0",
         "ARBITER_WORKER_NAME": f"worker-{number}",
     }
+    environment.pop(DATABASE_URL, None)  # the arbiter alone opens the database
     argv = [sys.executable, "-P", "-m", "workers"]
     return Command(f"worker {number}", argv, run / f"worker-{number}.log", environment)
 

@@ -105,7 +105,7 @@ class Accounts:
         """Take a token back, and return it as it then is; a second time changes nothing. Raises `UnknownToken`."""
         check_aware(now)
         with self._database.write() as session:
-            row = _found(session.get(TokenRow, token_id), token_id)
+            row = _found(session.get(TokenRow, token_id, with_for_update=True), token_id)
             row.revoked_at = row.revoked_at or now
             return _token(row)
 

@@ -10,11 +10,21 @@ SQLite connections are set up here, and only here:
 * ``foreign_keys=ON``: off by default in SQLite.
 * ``busy_timeout``: a writer waits this long for another process's transaction instead of failing at once.
 * ``BEGIN IMMEDIATE`` for every transaction that writes: with a plain ``BEGIN`` two that have both read can't both go on
-  to write, and one fails without having waited. So writers are serial on SQLite; on other databases they lock the row
-  of the sitting or tournament that they decide about.
+  to write, and one fails without having waited. So writers are serial.
 
 The threads of one process take turns at writing by a lock: SQLite lets waiters sleep and try again, and with eight busy
 threads the unluckiest waited for two seconds; with the lock for a fifth of one.
+
+PostgreSQL is set up so that it behaves alike:
+
+* Transactions that read are ``REPEATABLE READ``, so that all their questions are answered from one state.
+* Transactions that write are ``READ COMMITTED`` and lock the rows that they decide about, in the order leader,
+  tournament, sittings in schedule order, so that no two wait for each other.
+* ``lock_timeout``: as ``busy_timeout``.
+* ``idle_in_transaction_session_timeout``: a process that is stopped or cut off in the middle of a transaction loses it,
+  and with it its locks, which would hold up everyone else.
+* Keep-alive packets and ``tcp_user_timeout``: a server that is gone without a word is noticed within seconds.
+* A connection that was idle is tried before it is used, so that a server that was restarted is no error.
 """
 
 from __future__ import annotations
@@ -23,20 +33,39 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from arbiter.errors import UsageError
-from arbiter.store.errors import StoreError
+from arbiter.store.errors import StoreError, StoreUnavailable
 
 BUSY_TIMEOUT_SECONDS = 10.0
 """How long a writer waits for another process to end its transaction."""
+
+_KINDS = "use sqlite or postgresql+psycopg"
+
+_POSTGRES: dict[str, object] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""How to connect to PostgreSQL, see libpq; what the URL says counts before it. All but the last in seconds."""
+
+_POSTGRES_SESSION = {
+    "lock_timeout": f"{BUSY_TIMEOUT_SECONDS:.0f}s",
+    "idle_in_transaction_session_timeout": "15s",
+    "timezone": "UTC",
+}
+"""Settings of a session there."""
 
 _WRITES = "arbiter_writes"
 """Name of the execution option that marks a connection's transactions as writing."""
@@ -58,6 +87,11 @@ class Database:
         self._engine = _engine(url, self.name)
         self._turn: AbstractContextManager[object] = Lock() if self.is_sqlite else nullcontext()
         self._writer = self._engine.execution_options(**{_WRITES: True})
+        self._reader = (
+            self._engine
+            if self.is_sqlite
+            else self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        )
 
     def close(self) -> None:
         """Close all connections."""
@@ -66,7 +100,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A session in a transaction that only reads: one consistent view of the database."""
-        with self._session(self._engine) as session:
+        with self._session(self._reader) as session:
             yield session
 
     @contextmanager
@@ -75,10 +109,22 @@ class Database:
         with self._turn, self._session(self._writer) as session:
             yield session
 
+    def take_turns(self, session: Session | Connection, *matters: str) -> None:
+        """Let one writing transaction at a time decide about each of these matters, to its end.
+
+        For what has no row of its own that could be locked, such as the number of an owner's submissions. On SQLite all
+        that write take turns already.
+        """
+        if self.is_sqlite:
+            return
+        # In one order for all, so that no two wait for each other.
+        for number in sorted({_advisory(matter) for matter in matters}):
+            session.execute(select(func.pg_advisory_xact_lock(number)))
+
     @contextmanager
     def connection(self, *, writes: bool) -> Iterator[Connection]:
         """A bare connection in a transaction, for work on the schema."""
-        with self._translated(), (self._writer if writes else self._engine).begin() as connection:
+        with self._translated(), (self._writer if writes else self._reader).begin() as connection:
             yield connection
 
     def use_write_ahead_log(self) -> None:
@@ -107,17 +153,20 @@ class Database:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except OperationalError as error:
-            raise StoreError(self._unusable(error.orig)) from error
-        except DatabaseError as error:
-            # The bare class is a damaged or foreign file; its other subclasses are mistakes of this package.
-            if type(error) is not DatabaseError:
+        except DBAPIError as error:
+            # The bare class DatabaseError is a damaged or foreign file; its subclasses but these are mistakes of this
+            # package, unless they came with the end of the connection.
+            lost = isinstance(error, OperationalError | InterfaceError) or error.connection_invalidated
+            if not lost and type(error) is not DatabaseError:
                 raise
-            raise StoreError(self._unusable(error.orig)) from error
+            passes = _is_locked(error.orig) if self.is_sqlite else lost
+            raise (StoreUnavailable if passes else StoreError)(self._unusable(error.orig)) from error
 
     def _unusable(self, reason: BaseException | None) -> str:
         cause = " ".join(str(reason).split())
-        if "locked" in cause:
+        if not self.is_sqlite:
+            remedy = "see that the server runs, that it lets this user in, and that it has room"
+        elif _is_locked(reason):
             remedy = "end the other program that holds it open"
         elif "not a database" in cause:
             remedy = "name another file"
@@ -126,6 +175,16 @@ class Database:
         else:
             remedy = "see that it is there, that there is room, and that this user may write to it"
         return f"the database {self.name} can't be used: {cause}; {remedy}"
+
+
+def _advisory(matter: str) -> int:
+    """Number of PostgreSQL's advisory lock for a matter: its digest as a signed number of 64 bits."""
+    return int.from_bytes(sha256(matter.encode()).digest()[:8], "big", signed=True)
+
+
+def _is_locked(reason: BaseException | None) -> bool:
+    """Whether SQLite says that another process is writing, which passes."""
+    return "locked" in str(reason)
 
 
 def _url(target: str | os.PathLike[str]) -> URL:
@@ -138,6 +197,8 @@ def _url(target: str | os.PathLike[str]) -> URL:
         url = make_url(text)
     except ArgumentError as error:
         raise UsageError("the database URL can't be read; write DIALECT://USER:PASSWORD@HOST/NAME") from error
+    if url.get_backend_name() not in ("sqlite", "postgresql"):
+        raise UsageError(f"the database {url.render_as_string()} is of no known kind; {_KINDS}")
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
         raise UsageError(f"{text!r} names no lasting database; give the path of a file or a database URL")
     return url
@@ -159,16 +220,20 @@ def _touch_file(url: URL) -> str:
 
 def _engine(url: URL, name: str) -> Engine:
     is_sqlite = url.get_backend_name() == "sqlite"
-    arguments: dict[str, object] = {"timeout": BUSY_TIMEOUT_SECONDS} if is_sqlite else {}
+    arguments: dict[str, object] = {"timeout": BUSY_TIMEOUT_SECONDS}
+    if not is_sqlite:
+        arguments = {name: value for name, value in _POSTGRES.items() if name not in url.query}
     try:
-        engine = create_engine(url, connect_args=arguments)
+        engine = create_engine(url, connect_args=arguments, pool_pre_ping=not is_sqlite)
     except NoSuchModuleError as error:
-        raise UsageError(f"the database {name} is of no known kind; use sqlite or postgresql+psycopg") from error
+        raise UsageError(f"the database {name} is of no known kind; {_KINDS}") from error
     except ImportError as error:
         raise StoreError(f"the database {name} needs a driver: {error}; install it or use an SQLite file") from error
     if is_sqlite:
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
+    else:
+        event.listen(engine, "connect", _set_up_postgres)
     return engine
 
 
@@ -179,6 +244,15 @@ def _set_up_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.close()
+
+
+def _set_up_postgres(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    # Not by the connection's options: some connection poolers refuse those.
+    cursor = connection.cursor()
+    for name, value in _POSTGRES_SESSION.items():
+        cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
+    cursor.close()
+    connection.commit()
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -14,6 +14,7 @@
     └── TransitionRefused     a change of a tournament's state that its life cycle does not have
     InfrastructureError
     └── StoreError            the database can't be opened or used
+        └── StoreUnavailable  it can't be reached or is locked now; trying again may help
 """
 
 from __future__ import annotations
@@ -23,6 +24,14 @@ from arbiter.errors import InfrastructureError, UsageError
 
 class StoreError(InfrastructureError):
     """The database can't be opened or used; the message says what to do about it."""
+
+
+class StoreUnavailable(StoreError):
+    """The database can't be reached, or another program holds it, now: it is worth trying again.
+
+    Nothing of the transaction is in the database, but for one case: when the connection breaks while it commits, all
+    of it may be. Every change of the store may therefore be asked for twice.
+    """
 
 
 class UnknownTournament(UsageError):

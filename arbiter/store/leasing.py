@@ -1,8 +1,8 @@
 """Who plays which sitting: leases, their loss, and attempts.
 
 An attempt has outcome ``running`` exactly while it holds the lease of its sitting, so none stays open for ever.
-Every function that decides about one sitting first locks its row (`locked`); SQLite has no row locks and needs none
-here, because its writing transactions are serial.
+Every function that decides about one sitting first locks its row (`locked`), and before it the tournament's where the
+tournament's state counts; SQLite has no row locks and needs none here, because its writing transactions are serial.
 """
 
 from __future__ import annotations
@@ -54,6 +54,10 @@ def attempt_of(session: Session, sitting: SittingRow, key: SittingKey, number: i
 
 def lease(session: Session, key: SittingKey, worker: str, now: datetime, duration: timedelta) -> Lease | LeaseRefusal:
     """Give the sitting to `worker` as a new attempt, or say why not."""
+    # Shared with other leases, but not with whoever pauses or ends the tournament and takes back what is leased.
+    state = session.scalar(
+        select(TournamentRow.state).where(TournamentRow.id == key.tournament).with_for_update(read=True)
+    )
     sitting = locked(session, key)
     if sitting is None:
         return LeaseRefusal.UNKNOWN
@@ -61,7 +65,6 @@ def lease(session: Session, key: SittingKey, worker: str, now: datetime, duratio
         return LeaseRefusal.RECORDED
     if sitting.state is SittingState.FAILED:
         return LeaseRefusal.FAILED
-    state = session.scalar(select(TournamentRow.state).where(TournamentRow.id == key.tournament))
     if state is not TournamentState.RUNNING:
         return LeaseRefusal.NOT_RUNNING
     if sitting.state is SittingState.LEASED:
@@ -104,7 +107,12 @@ def expire(session: Session, tournament: str, now: datetime, max_lost: int | Non
     A sitting that has lost `max_lost` leases fails, for it may be what ends its workers. With None nothing is counted.
     """
     plans.get(session, tournament)
-    due = session.execute(_held(tournament).where(AttemptRow.expires_at <= now).with_for_update()).all()
+    wanted = _held(tournament).where(AttemptRow.expires_at <= now)
+    # What somebody else decides about just now can be looked at again next time.
+    seen = session.execute(wanted.with_for_update(of=SittingRow, skip_locked=True)).all()
+    # Asked again now that they are locked: until then a lease could be renewed, which leaves its sitting's row alone.
+    mine = SittingRow.id.in_([sitting.id for sitting, _ in seen])
+    due = session.execute(wanted.where(mine).execution_options(populate_existing=True)).all() if seen else []
     for sitting, attempt in due:
         sitting.state = SittingState.PLANNED
         attempt.outcome = AttemptOutcome.LOST

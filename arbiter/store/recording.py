@@ -42,6 +42,9 @@ def check(key: SittingKey, result: SittingResult) -> None:
         raise InvalidResult(f"the result of sitting {key} has a digest that is not its replay's; report it unchanged")
     if len({(each.board, each.seat) for each in result.results}) != len(result.results):
         raise InvalidResult(f"the result of sitting {key} names a seat of a board twice; it must name each once")
+    for log in result.logs:
+        if log.answers is not None and not 0 <= log.answers < 2**31:
+            raise InvalidResult(f"the result of sitting {key} has {log.answers} answers of one bot; at most 2^31 - 1")
 
 
 def record(

@@ -140,9 +140,9 @@ def entrant_tallies(session: Session, tournament: str) -> list[EntrantTally]:
         )
         .where(SittingRow.tournament_id == tournament, _complete(tournament))
         .group_by(*where)
-        .order_by(*where)
     )
-    return [EntrantTally(*row[:5], *(int(amount) for amount in row[5:])) for row in rows]
+    # Ordered here, because a database may order words by the rules of some language.
+    return [EntrantTally(*row[:5], *(int(amount) for amount in row[5:])) for row in sorted(map(tuple, rows))]
 
 
 def thinking_times(session: Session, tournament: str) -> dict[int, ThinkingTime]:
@@ -178,13 +178,13 @@ def fault_counts(session: Session, tournament: str) -> dict[int, dict[str, int]]
     """Number of faults by entrant and code, those with none left out; raises `UnknownTournament`."""
     plans.get(session, tournament)
     counts: dict[int, dict[str, int]] = {}
-    for entrant, code, count in session.execute(
+    rows = session.execute(
         select(FaultRow.entrant, FaultRow.code, func.count())
         .join(SittingRow, SittingRow.id == FaultRow.sitting_id)
         .where(SittingRow.tournament_id == tournament)
         .group_by(FaultRow.entrant, FaultRow.code)
-        .order_by(FaultRow.entrant, FaultRow.code)
-    ):
+    )
+    for entrant, code, count in sorted((row[0], row[1], row[2]) for row in rows):
         counts.setdefault(entrant, {})[code] = count
     return counts
 

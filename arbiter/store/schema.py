@@ -27,6 +27,7 @@ def upgrade(database: Database) -> None:
             return
     database.use_write_ahead_log()
     with database.connection(writes=True) as connection:
+        database.take_turns(connection, "schema")
         # Looked at again: another process may have been quicker.
         if not _is_current(connection, database.name):
             command.upgrade(alembic_config(connection), "head")

@@ -97,6 +97,7 @@ class Store:
         """Write a whole plan with every sitting planned; raises `InvalidPlan`, also when the id is taken."""
         check_aware(tournament.created_at)
         with self._database.write() as session:
+            self._database.take_turns(session, f"tournament {tournament.id}")
             plans.create(session, tournament, entrants, matches, sittings_per_match)
 
     def extend_tournament(self, tournament: str, matches: Sequence[Match], sittings_per_match: int) -> bool:

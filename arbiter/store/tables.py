@@ -167,7 +167,7 @@ class AttemptRow(Table):
 
     sitting_id: Mapped[int] = mapped_column(ForeignKey("sitting.id"), primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True)
-    worker: Mapped[str] = mapped_column(Text)
+    worker: Mapped[str] = mapped_column(ForeignText)
     leased_at: Mapped[datetime] = mapped_column(UtcDateTime)
     expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
     outcome: Mapped[AttemptOutcome] = mapped_column(_words(AttemptOutcome))

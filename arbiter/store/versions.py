@@ -115,6 +115,8 @@ class Versions:
         """
         check_aware(now)
         with self._database.write() as session:
+            # Two submissions of one owner must not both find room for one, nor two of one bot take one number.
+            self._database.take_turns(session, f"owner {submission.owner}", f"bot {submission.bot}")
             earlier = session.scalar(
                 select(VersionRow).where(
                     VersionRow.owner == submission.owner, VersionRow.request_id == submission.request_id
@@ -177,7 +179,7 @@ class Versions:
             TransitionRefused: its life has no such change.
         """
         with self._database.write() as session:
-            row = _existing(session, bot, number)
+            row = _existing(session, bot, number, lock=True)
             if state not in VERSION_TRANSITIONS[VersionState(row.state)]:
                 raise TransitionRefused(f"version {bot}@{number} is {row.state} and can't become {state}")
             row.state = state.value
@@ -262,8 +264,8 @@ def _check_quota(session: Session, submission: Submission, quota: Quota, now: da
         raise QuotaExceeded(f"{submission.owner} has {bots} bots already, which is all that is allowed")
 
 
-def _existing(session: Session, bot: str, number: int) -> VersionRow:
-    row = session.get(VersionRow, (bot, number))
+def _existing(session: Session, bot: str, number: int, *, lock: bool = False) -> VersionRow:
+    row = session.get(VersionRow, (bot, number), with_for_update=lock)
     if row is None:
         raise UnknownVersion(f"there is no version {bot}@{number}; see: arbiter bot versions {bot}")
     return row

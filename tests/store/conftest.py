@@ -17,7 +17,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
+def store(target: str) -> Iterator[Store]:
     """An empty store."""
-    with Store.open(path) as opened:
+    with Store.open(target) as opened:
         yield opened

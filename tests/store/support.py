@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
+from sqlalchemy import select
+
 from arbiter.store import (
     BotLog,
     Entrant,
@@ -19,6 +21,8 @@ from arbiter.store import (
     Tournament,
     TournamentState,
 )
+from arbiter.store.database import Database
+from arbiter.store.tables import Table
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TERM = timedelta(seconds=30)
@@ -84,6 +88,18 @@ def leased(store: Store, key: SittingKey, worker: str = "w1", seconds: float = 0
     lease = store.lease(key, worker, after(seconds), TERM)
     assert isinstance(lease, Lease), lease
     return lease
+
+
+def everything(target: str) -> dict[str, list[tuple[object, ...]]]:
+    """All rows of all tables, in the order of their keys."""
+    database = Database(target)
+    with database.read() as session:
+        found = {
+            name: [tuple(row) for row in session.execute(select(table).order_by(*table.primary_key))]
+            for name, table in Table.metadata.tables.items()
+        }
+    database.close()
+    return found
 
 
 def result(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,12 +16,25 @@ from sqlalchemy import MetaData, inspect
 from arbiter.store import Lease, Store, schema
 from arbiter.store.database import Database
 from arbiter.store.tables import Table
+from tests.postgres import Postgres
 from tests.store.support import START, TERM, after, create
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database that no other test uses again, with nothing in it."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "arbiter.db")
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    url = server.new(empty=True)
+    yield url
+    server.drop(url)
+
+
 @pytest.fixture
-def opened(path: Path) -> Iterator[Database]:
-    found = Database(path)
+def opened(target: str) -> Iterator[Database]:
+    found = Database(target)
     schema.upgrade(found)
     yield found
     found.close()
@@ -46,49 +58,52 @@ def test_keys_and_constraints_have_the_declared_names(opened: Database) -> None:
         assert list(found.tables[name].primary_key.columns.keys()) == list(table.primary_key.columns.keys())
 
 
-def test_down_to_nothing_and_up_again(path: Path, opened: Database) -> None:
+def test_down_to_nothing_and_up_again(target: str, opened: Database) -> None:
     with opened.connection(writes=True) as connection:
         command.downgrade(schema.alembic_config(connection), "base")
     with opened.connection(writes=False) as connection:
         assert inspect(connection).get_table_names() == [schema.VERSION_TABLE]
-    with Store.open(path) as store:
+    with Store.open(target) as store:
         create(store, "again")
         assert store.tournament("again").id == "again"
 
 
-def test_a_plan_of_the_first_schema_is_kept(path: Path) -> None:
-    with Store.open(path) as store:
+def test_a_plan_of_the_first_schema_is_kept(target: str) -> None:
+    with Store.open(target) as store:
         create(store, "old")
-    database = Database(path)
+    database = Database(target)
     with database.connection(writes=True) as connection:
         command.downgrade(schema.alembic_config(connection), "0001")
     database.close()
-    with Store.open(path) as store:
+    with Store.open(target) as store:
         (key, *_) = store.planned("old")
         assert isinstance(store.lease(key, "w1", START, TERM), Lease)
         store.expire_leases("old", after(1000), max_lost=1)
         assert store.failed("old") == [key]
 
 
-def test_earlier_plans_keep_their_clock(path: Path) -> None:
-    with Store.open(path) as store:
+_TOURNAMENT = sa.table("tournament", sa.column("spec", sa.JSON))
+
+
+def test_earlier_plans_keep_their_clock(target: str) -> None:
+    with Store.open(target) as store:
         create(store, "old")
         entrants = len(store.entrants("old"))
     clock = {"start_up": 5.0, "bank": 1.5, "increment": 0.0, "hard_stop": 2.0}
-    database = Database(path)
+    database = Database(target)
     with database.connection(writes=True) as connection:
         command.downgrade(schema.alembic_config(connection), "0005")
         spec = {"name": "old", "match": {"boards": 2}, "clock": clock}
-        connection.execute(sa.text("update tournament set spec = :spec"), {"spec": json.dumps(spec)})
+        connection.execute(sa.update(_TOURNAMENT).values(spec=spec))
     database.close()
-    with Store.open(path) as store:
+    with Store.open(target) as store:
         found = store.tournament("old").spec
     assert found["clocks"] == [{**clock, "margin": 0.0}] * entrants
     assert found["match"] == {"boards": 2, "fault_policy": "stand_in"}
-    database = Database(path)
+    database = Database(target)
     with database.connection(writes=True) as connection:
         command.downgrade(schema.alembic_config(connection), "0005")
-        kept = json.loads(connection.execute(sa.text("select spec from tournament")).scalar_one())
+        kept = connection.scalars(sa.select(_TOURNAMENT.c.spec)).one()
     database.close()
     assert kept["clock"] == clock
 
@@ -107,7 +122,7 @@ def test_earlier_versions_find_the_bots_beside_the_database(path: Path) -> None:
         assert [entrant.digest for entrant in store.entrants("old")] == digests
 
 
-def test_a_migration_that_fails_leaves_nothing_behind(path: Path, opened: Database) -> None:
+def test_a_migration_that_fails_leaves_nothing_behind(target: str, opened: Database) -> None:
     def fail_late() -> None:
         with opened.connection(writes=True) as connection:
             command.downgrade(schema.alembic_config(connection), "base")
@@ -115,7 +130,7 @@ def test_a_migration_that_fails_leaves_nothing_behind(path: Path, opened: Databa
 
     with pytest.raises(ZeroDivisionError):
         fail_late()
-    with Store.open(path) as store:
+    with Store.open(target) as store:
         create(store, "untouched")
         assert store.tournament("untouched").id == "untouched"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -11,10 +12,12 @@ from threading import Barrier
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import InternalError
 
 from arbiter.errors import InfrastructureError, UsageError
-from arbiter.store import Store, StoreError, TournamentState, database, schema
+from arbiter.store import Store, StoreError, StoreUnavailable, TournamentState, database, schema
 from arbiter.store.database import Database
+from tests.postgres import Postgres
 from tests.store.support import START, create
 
 
@@ -90,7 +93,7 @@ def test_a_database_that_does_not_last_is_refused(target: str) -> None:
         Store.open(target)
 
 
-@pytest.mark.parametrize("target", ["nonsense://host/name", "://"])
+@pytest.mark.parametrize("target", ["nonsense://host/name", "://", "mysql://host/name"])
 def test_an_unknown_kind_of_database_is_a_usage_error(target: str) -> None:
     with pytest.raises(UsageError, match="database"):
         Store.open(target)
@@ -102,6 +105,95 @@ def test_a_server_out_of_reach_is_an_infrastructure_error_without_the_password()
     assert isinstance(caught.value, InfrastructureError)
     assert "127.0.0.1" in str(caught.value)
     assert "sesame" not in str(caught.value)
+
+
+def test_several_that_open_a_new_database_of_a_server_at_once_all_can(postgres: Postgres) -> None:
+    url = postgres.new(empty=True)
+    together = Barrier(4)
+
+    def open_and_look(_: int) -> int:
+        together.wait()
+        with Store.open(url) as store:
+            return len(store.tournaments())
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(open_and_look, range(4))) == [0, 0, 0, 0]
+    postgres.drop(url)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT])
+def test_a_server_that_goes_away_and_comes_back_is_an_outage_and_no_loss(
+    postgres: Postgres, how: signal.Signals
+) -> None:
+    url = postgres.new()
+    with Store.open(url) as store:
+        create(store, running=False)
+        postgres.end(how)
+        try:
+            for _ in range(2):
+                with pytest.raises(StoreUnavailable, match="see that the server runs"):
+                    store.set_state("demo-1a2b", TournamentState.RUNNING, now=START)
+        finally:
+            postgres.start()
+        assert store.tournament("demo-1a2b").state is TournamentState.SCHEDULED
+        store.set_state("demo-1a2b", TournamentState.RUNNING, now=START)
+    postgres.drop(url)
+
+
+def test_a_server_that_breaks_a_transaction_off_is_an_outage(postgres: Postgres) -> None:
+    url = postgres.new()
+    with Store.open(url) as store:
+        create(store, running=False)
+        broken = Database(url)
+
+        def break_off() -> None:
+            with broken.write() as session:
+                session.execute(text("UPDATE tournament SET state = 'running'"))
+                pid = session.execute(text("SELECT pg_backend_pid()")).scalar_one()
+                postgres.execute(f"SELECT pg_terminate_backend({pid})")
+
+        with pytest.raises(StoreUnavailable):
+            break_off()
+        broken.close()
+        assert store.tournament("demo-1a2b").state is TournamentState.SCHEDULED
+    postgres.drop(url)
+
+
+def test_a_stopped_process_does_not_hold_its_locks_for_ever(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(database._POSTGRES_SESSION, "idle_in_transaction_session_timeout", "100ms")
+    url = postgres.new()
+    with Store.open(url) as store:
+        create(store, running=False)
+        stopped = Database(url)
+
+        def stop() -> None:
+            with stopped.write() as session:
+                session.execute(text("UPDATE tournament SET state = 'failed'"))
+                store.set_state("demo-1a2b", TournamentState.RUNNING, now=START)  # waits until the other is ended
+
+        with pytest.raises(StoreUnavailable):
+            stop()
+        stopped.close()
+        assert store.tournament("demo-1a2b").state is TournamentState.RUNNING
+    postgres.drop(url)
+
+
+def test_a_reader_of_a_server_sees_one_state_and_changes_nothing(postgres: Postgres) -> None:
+    url = postgres.new()
+    with Store.open(url) as store:
+        create(store, "first")
+        looking = Database(url)
+        with looking.read() as session:
+            assert session.execute(text("SELECT count(*) FROM tournament")).scalar_one() == 1
+            create(store, "second")
+            assert session.execute(text("SELECT count(*) FROM tournament")).scalar_one() == 1
+            with pytest.raises(InternalError, match="read-only transaction"):
+                session.execute(text("DELETE FROM tournament"))
+            session.rollback()
+        looking.close()
+    postgres.drop(url)
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:

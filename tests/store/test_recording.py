@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -25,19 +23,11 @@ from arbiter.store import (
     TournamentState,
     UnknownSitting,
 )
-from tests.store.support import START, after, create, leased, result
+from tests.store.support import START, after, create, everything, leased, result
 
 KEY = SittingKey("demo-1a2b", 0, 0)
 REVOKE = Fault(entrant=2, board=1, hand=3, seat=2, trick=7, code="ILLEGAL_PLAY", detail="played 4D, holds 2C")
 CRASH = Fault(entrant=0, board=None, hand=None, seat=None, trick=None, code="CRASH", detail="exit status 1")
-
-
-def everything(path: Path) -> list[str]:
-    """All that the database holds, but for the version of its schema."""
-    connection = sqlite3.connect(path)
-    dump = list(connection.iterdump())
-    connection.close()
-    return dump
 
 
 def replace_lease(store: Store) -> None:
@@ -68,12 +58,12 @@ def test_a_result_may_be_bare(store: Store) -> None:
     assert store.logs(KEY) == ()
 
 
-def test_the_same_report_again_changes_nothing(store: Store, path: Path) -> None:
+def test_the_same_report_again_changes_nothing(store: Store, target: str) -> None:
     create(store)
     store.record(KEY, leased(store, KEY).attempt, result(KEY, faults=(REVOKE,)), START)
-    before = everything(path)
+    before = everything(target)
     assert store.record(KEY, 1, result(KEY, faults=(REVOKE,)), after(1)) is Recorded.REPEATED
-    assert everything(path) == before
+    assert everything(target) == before
 
 
 def test_a_different_report_of_the_same_attempt_is_an_alarm_and_changes_nothing_else(store: Store) -> None:
@@ -170,20 +160,21 @@ GOOD = result(KEY)
         (replace(GOOD, results=(replace(GOOD.results[0], entrant=4),)), r"names entrants \[4\]; .* \[0, 1, 2, 3\]"),
         (replace(GOOD, faults=(replace(CRASH, entrant=9),)), r"names entrants \[9\]"),
         (replace(GOOD, logs=(BotLog(9, "", ""),)), r"names entrants \[9\]"),
+        (replace(GOOD, logs=(BotLog(0, "", "", 1.0, 2**31),)), "has 2147483648 answers of one bot"),
         (replace(GOOD, tallies=GOOD.tallies[1:]), "has tallies of other hands than its seats played"),
         (replace(GOOD, results=(replace(GOOD.results[0], board=3),)), r"names boards \[3\]; its match has 1 to 2"),
         (replace(GOOD, results=(replace(GOOD.results[0], board=0),)), r"names boards \[0\]; its match has 1 to 2"),
     ],
 )
 def test_a_result_that_contradicts_itself_or_its_match_changes_nothing(
-    store: Store, path: Path, bad: SittingResult, why: str
+    store: Store, target: str, bad: SittingResult, why: str
 ) -> None:
     create(store)
     leased(store, KEY)
-    before = everything(path)
+    before = everything(target)
     with pytest.raises(InvalidResult, match=f"the result of sitting demo-1a2b/0/0 {why}"):
         store.record(KEY, 1, bad, START)
-    assert everything(path) == before
+    assert everything(target) == before
 
 
 def test_what_a_bot_prints_can_not_prevent_recording(store: Store) -> None:
@@ -196,13 +187,12 @@ def test_what_a_bot_prints_can_not_prevent_recording(store: Store) -> None:
     assert store.faults("demo-1a2b")[0][1].detail == kept
 
 
-def test_a_replay_is_kept_compressed(store: Store, path: Path) -> None:
+def test_a_replay_is_kept_compressed(store: Store, target: str) -> None:
     create(store)
     long = result(KEY, "again and " * 10_000)
     store.record(KEY, leased(store, KEY).attempt, replace(long, logs=()), START)
-    connection = sqlite3.connect(path)
-    (kept,) = connection.execute("SELECT replay FROM result").fetchone()
-    connection.close()
+    ((*_, kept),) = everything(target)["result"]
+    assert isinstance(kept, bytes)
     assert zlib.decompress(kept) == store.replay(KEY) == long.replay
     assert len(kept) < len(long.replay) / 50
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,8 @@ from tests.tournament.support import Clock
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "arbiter.db") as opened:
+def store(target: str) -> Iterator[Store]:
+    with Store.open(target) as opened:
         yield opened
 
 

@@ -33,6 +33,12 @@ from tests.tournament.support import START, Lowest, Revoker, granted
 
 
 @pytest.fixture
+def target(tmp_path: Path) -> str:
+    """One kind of database will do: a verdict is worked out from what other tests read from both."""
+    return str(tmp_path / "arbiter.db")
+
+
+@pytest.fixture
 def bots(tmp_path: Path) -> Callable[..., list[Path]]:
     """Makes folders of bots with these names."""
     return partial(make_bots, tmp_path)

@@ -91,35 +91,34 @@ def test_the_plan_has_all_stages_in_the_end_and_a_deal_set_for_each_match(whole:
     assert len(whole.matches(ID)) == len(matches)
 
 
-def test_disturbed_at_every_step_it_comes_to_the_same_last_digit(whole: Store, tmp_path: Path) -> None:
+def test_disturbed_at_every_step_it_comes_to_the_same_last_digit(whole: Store, target: str) -> None:
     """Killed between any two sittings or stages, sittings in any order, and several who write the next stage."""
-    path, chance = tmp_path / "arbiter.db", random.Random(3)
-    with Store.open(path) as store:
+    chance = random.Random(3)
+    with Store.open(target) as store:
         create(store, spec_in(whole))
     more = True
     while more:
-        with Store.open(path) as store:
+        with Store.open(target) as store:
             while planned := store.planned(ID):
                 grant = granted(Desk(store), str(chance.choice(planned)))
                 report(Desk(store), grant, text(grant.plan))
-        with Store.open(path) as store, Store.open(path) as other:
+        with Store.open(target) as store, Store.open(target) as other:
             more = write_next_stage(store, ID)
             assert write_next_stage(other, ID) is more
-    with Store.open(path) as store:
+    with Store.open(target) as store:
         assert outcome(store) == outcome(whole)
 
 
 @pytest.mark.parametrize("at", ["sittings", "commit"])
-def test_a_stage_is_written_whole_or_not_at_all(at: str, tmp_path: Path) -> None:
+def test_a_stage_is_written_whole_or_not_at_all(at: str, target: str) -> None:
     """The process that writes it is killed in the middle of it."""
-    path = tmp_path / "arbiter.db"
-    with Store.open(path) as store:
+    with Store.open(target) as store:
         create(store, KNOCKOUT)
         play_stage(store, Desk(store))
         first = store.matches(ID)
-    command = [sys.executable, "-m", "tests.tournament.stage_writer", str(path), ID, at]
+    command = [sys.executable, "-m", "tests.tournament.stage_writer", target, ID, at]
     assert subprocess.run(command, check=False).returncode == 9
-    with Store.open(path) as store:
+    with Store.open(target) as store:
         assert store.matches(ID) == first
         assert store.planned(ID) == []
         assert write_next_stage(store, ID)

@@ -1,0 +1,49 @@
+"""What tests of several parts share: the databases that they run on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from arbiter.store import Store
+from tests.postgres import Postgres, find_programs, serving
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server."""
+    programs = find_programs()
+    if programs is None:
+        reason = "PostgreSQL's programs (initdb, postgres) are not installed: apt-get install postgresql"
+        assert "CI" not in os.environ, reason
+        pytest.skip(reason)
+    with serving(programs) as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where the test's database is, of each kind in turn: a path or a URL."""
+    if request.param == "sqlite":
+        yield str(shutil.copy(request.getfixturevalue("_empty_file"), tmp_path / "arbiter.db"))
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    url = request.getfixturevalue("_reused")
+    yield url
+    server.clear(url)
+
+
+@pytest.fixture(scope="session")
+def _empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("empty") / "arbiter.db"
+    Store.open(path).close()
+    return path
+
+
+@pytest.fixture(scope="session")
+def _reused(postgres: Postgres) -> str:
+    return postgres.new()

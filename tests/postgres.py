@@ -36,7 +36,7 @@ class Postgres:
     """A server that makes databases and can be stopped, killed and started again."""
 
     def __init__(self, programs: Path, folder: Path) -> None:
-        self._programs = programs
+        self.programs = programs
         self._folder = folder
         self._data = folder / "data"
         self._process: subprocess.Popen[bytes] | None = None
@@ -80,7 +80,7 @@ class Postgres:
             self._process = subprocess.Popen(
                 [
                     *_as_unprivileged(),
-                    str(self._programs / "postgres"),
+                    str(self.programs / "postgres"),
                     "-D",
                     self._data,
                     "-k",
@@ -108,7 +108,7 @@ class Postgres:
         self._process.wait(30)
 
     def _run(self, program: str, *arguments: str) -> None:
-        command = [*_as_unprivileged(), str(self._programs / program), "-D", str(self._data), *arguments]
+        command = [*_as_unprivileged(), str(self.programs / program), "-D", str(self._data), *arguments]
         subprocess.run(command, check=True, capture_output=True, timeout=60)
 
 

@@ -61,9 +61,14 @@ class EventOptions:
         return LocalOptions(self.data, self.redis_url, self.listen, self.workers or spec.workers, self.unsafe_processes)
 
 
+def database_in(data: Path) -> str | Path:
+    """The URL in ``ARBITER_DATABASE_URL``, else the file in the data folder."""
+    return os.environ.get(DATABASE_URL) or data / "arbiter.db"
+
+
 def open_store(data: Path) -> Store:
-    """The store at the URL in ``ARBITER_DATABASE_URL``, else the file in the data folder."""
-    return Store.open(os.environ.get(DATABASE_URL) or data / "arbiter.db")
+    """The store in the database that counts for a data folder."""
+    return Store.open(database_in(data))
 
 
 def start_event(spec: TournamentSpec, options: EventOptions) -> None:

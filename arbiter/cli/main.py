@@ -11,7 +11,21 @@ from typing import Annotated, NoReturn
 import typer
 
 from arbiter import __version__
-from arbiter.cli import bot, cage, demo, gate, hosting, replay, rules, serve, sitting, submission, token, tournament
+from arbiter.cli import (
+    bot,
+    cage,
+    database,
+    demo,
+    gate,
+    hosting,
+    replay,
+    rules,
+    serve,
+    sitting,
+    submission,
+    token,
+    tournament,
+)
 from arbiter.cli.console import ConsoleHandler, errors, one_line
 from arbiter.engine import COMPILED
 from arbiter.errors import ArbiterError, InfrastructureError
@@ -36,6 +50,7 @@ app.add_typer(rules.app, name="rules")
 app.add_typer(sitting.app, name="sitting")
 app.add_typer(hosting.app, name="service")
 app.add_typer(token.app, name="token")
+app.add_typer(database.app, name="db")
 tournament.app.command("deals")(replay.deals)
 for command in (submission.submit, submission.versions, submission.logs, submission.retire):
     bot.app.command()(command)

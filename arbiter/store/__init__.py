@@ -1,6 +1,7 @@
 """The durable truth: plans and results of tournaments; the only code that talks to the database."""
 
 from arbiter.store.accounts import Accounts, AuditEntry, Scope, Token
+from arbiter.store.database import Database
 from arbiter.store.errors import (
     InvalidPlan,
     InvalidResult,
@@ -55,6 +56,7 @@ __all__ = [
     "AuditEntry",
     "BoardTotal",
     "BotLog",
+    "Database",
     "Entrant",
     "EntrantTally",
     "Fault",

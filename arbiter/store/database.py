@@ -127,6 +127,21 @@ class Database:
         with self._translated(), (self._writer if writes else self._reader).begin() as connection:
             yield connection
 
+    @contextmanager
+    def driver_connection(self) -> Iterator[object]:
+        """The driver's own connection, outside of any transaction."""
+        with self._translated():
+            connection = self._engine.raw_connection()
+            try:
+                yield connection.driver_connection
+            finally:
+                connection.close()
+
+    def libpq_address(self) -> tuple[str, str | None]:
+        """How PostgreSQL's programs are told of this database, and the password, which goes another way."""
+        url = self._engine.url
+        return url.set(drivername="postgresql", password=None).render_as_string(), url.password
+
     def use_write_ahead_log(self) -> None:
         """Switch an SQLite file to its write-ahead log for good, or raise `StoreError`; does nothing elsewhere."""
         if not self.is_sqlite:

@@ -43,19 +43,28 @@ def alembic_config(connection: Connection) -> Config:
     return config
 
 
-def _is_current(connection: Connection, name: str) -> bool:
+def revisions(connection: Connection, name: str) -> tuple[str | None, str]:
+    """The schema's revision, None when there is none yet, and the one that this version of the code expects.
+
+    Raises `StoreError` when the database, called `name`, belongs to something else or to a later version.
+    """
+    script = ScriptDirectory.from_config(alembic_config(connection))
+    head = script.get_current_head()
+    assert head is not None
     tables = set(inspect(connection).get_table_names())
     if not tables:
-        return False
+        return None, head
     if VERSION_TABLE not in tables:
         raise StoreError(f"the database {name} holds something else ({min(tables)}); name a new file or database")
     revision = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
-    if revision is None:
-        return False
-    script = ScriptDirectory.from_config(alembic_config(connection))
-    if revision not in {known.revision for known in script.walk_revisions()}:
+    if revision is not None and revision not in {known.revision for known in script.walk_revisions()}:
         raise StoreError(
             f"the database {name} was written by a later version of hearts-arbiter (schema {revision}); "
             "install that version or name a new file or database"
         )
-    return revision == script.get_current_head()
+    return revision, head
+
+
+def _is_current(connection: Connection, name: str) -> bool:
+    present, wanted = revisions(connection, name)
+    return present == wanted

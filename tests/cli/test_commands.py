@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -215,3 +216,26 @@ def test_a_bot_that_does_not_build_fails_its_check_with_the_builds_log(call: Cal
     assert found.errors.startswith("broken: the build failed: the build command: exit status 1\nits log:\n")
     assert "main.cpp:1:" in found.errors
     assert parsed(call("bot", "check", tmp_path, "--json").output)["build"] == "failed"
+
+
+def test_the_database_is_looked_after(call: Call, played: Path, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(played, tmp_path / "data"))
+    assert call("db", "upgrade", "--data-dir", data).status == 0
+    well = call("db", "check", "--data-dir", data)
+    assert (well.status, well.output) == (0, "")
+    assert well.errors.endswith("arbiter.db: all is well\n")
+    assert call("db", "backup", tmp_path / "backup.db", "--data-dir", data).status == 0
+    assert (tmp_path / "backup.db").stat().st_size > 0
+    with sqlite3.connect(data / "arbiter.db") as connection:
+        connection.execute("UPDATE sitting SET state = 'planned' WHERE number = 0")
+    connection.close()
+    bad = call("db", "check", "--data-dir", data)
+    assert (bad.status, bad.errors) == (1, "")
+    assert bad.output == f"sitting {ID}/0/0 has a result and is not recorded\n"
+
+
+def test_a_database_that_is_not_there_is_not_made(call: Call, tmp_path: Path) -> None:
+    for words in (["check"], ["backup", tmp_path / "backup.db"]):
+        outcome = call("db", *words, "--data-dir", tmp_path)
+        assert (outcome.status, list(tmp_path.iterdir())) == (2, [])
+    assert "ARBITER_DATABASE_URL is not set" in call("db", "copy", "--data-dir", tmp_path).errors

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from typing import Any
+from collections.abc import Hashable
+from typing import Any, Self
 
 from rich.console import Console
 
@@ -20,6 +21,30 @@ def print_json(data: Any) -> None:
     """Print data as JSON on standard output, numbers unrounded."""
     json.dump(data, sys.stdout, indent=2, ensure_ascii=False)
     sys.stdout.write("\n")
+
+
+class Following:
+    """Shows how far something is: on a terminal as a line that changes, else as a line for each step."""
+
+    def __init__(self) -> None:
+        self._status = errors.status("")
+        self._step: Hashable = None
+
+    def __enter__(self) -> Self:
+        if errors.is_terminal:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._status.stop()
+
+    def show(self, text: str, step: Hashable) -> None:
+        """Say how far it is; without a terminal only where ``step`` is another than before."""
+        if errors.is_terminal:
+            self._status.update(one_line(text))
+        elif step != self._step:
+            errors.print(one_line(text), markup=False, highlight=False, soft_wrap=True)
+        self._step = step
 
 
 class ConsoleHandler(logging.Handler):

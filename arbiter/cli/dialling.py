@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, NoReturn, TypeVar
@@ -17,6 +19,8 @@ Response = TypeVar("Response")
 
 PATIENCE: Final = 30.0
 """Seconds that a call may take, but for those that stream."""
+
+_ADDRESS: Final = re.compile(r"unix:.+|(?:[^\s:/\[\]]+|\[[0-9A-Fa-f:.%\w]+\]):[0-9]{1,5}")
 
 _OURS: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN)
 
@@ -64,10 +68,14 @@ def server_of(address: str | None, token: str | None, ca: Path | None, plain: bo
     """What the options name.
 
     Raises:
-        UsageError: an address or a token is missing.
+        UsageError: an address or a token is missing, or has another form.
     """
     if address is None:
         raise UsageError("no service is named; give --server HOST:PORT or set ARBITER_SERVER")
+    if not _ADDRESS.fullmatch(address):
+        raise UsageError(
+            f"--server {address!r}: write HOST:PORT, such as arbiter.example.org:7171, or unix:PATH, and nothing before"
+        )
     if not token:
         raise UsageError("no token; set ARBITER_API_TOKEN to the one that the service's host gave you")
     if not (token.strip().isascii() and token.strip().isprintable()):
@@ -128,6 +136,15 @@ class Client:
     def fail(self, error: grpc.RpcError) -> NoReturn:
         """Raise what an error of a call means."""
         raise _translated(self._address, self._plain, error) from error
+
+
+@contextmanager
+def about(file: Path) -> Iterator[None]:
+    """Say which file a refusal is about, for a service does not know what its callers call theirs."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{file}: {error}") from error
 
 
 def _is_this_machine(address: str) -> bool:

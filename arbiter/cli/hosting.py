@@ -14,8 +14,8 @@ from rich.text import Text
 
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.api.tournament.v1 import tournament_pb2_grpc
-from arbiter.cli.console import errors, one_line, output, results_console
-from arbiter.cli.dialling import ApiToken, Authority, Client, Plain, ServerAddress, server_of
+from arbiter.cli.console import Following, errors, one_line, output, results_console
+from arbiter.cli.dialling import ApiToken, Authority, Client, Plain, ServerAddress, about, server_of
 from arbiter.errors import UsageError
 
 app = typer.Typer(
@@ -71,7 +71,8 @@ def create(
     chosen = request_id or hashlib.sha256(definition.encode()).hexdigest()[:40]
     with TournamentClient(server, token, ca, plain_text) as client:
         request = pb.CreateTournamentRequest(definition=definition, request_id=chosen)
-        made = client.call(client.stub.CreateTournament, request).tournament
+        with about(file):
+            made = client.call(client.stub.CreateTournament, request).tournament
         if start and made.state == pb.TOURNAMENT_STATE_SCHEDULED:
             made = client.call(client.stub.StartTournament, pb.StartTournamentRequest(tournament=made.id)).tournament
     output.print(made.id, markup=False, highlight=False)
@@ -140,11 +141,13 @@ def watch(
 ) -> None:
     """Follow a tournament to its end. Exit status 1 unless it is completed."""
     last = pb.Tournament()
-    with TournamentClient(server, token, ca, plain_text) as client, errors.status("") as status:
+    with TournamentClient(server, token, ca, plain_text) as client, Following() as following:
         request = pb.WatchTournamentRequest(tournament=tournament)
         for response in client.follow(client.stub.WatchTournament, request):
             last = response.tournament
-            status.update(f"{_said(last)}: {last.sittings_recorded} of {last.sittings} sittings, {last.hands:,} hands")
+            played = f"{last.sittings_recorded} of {last.sittings} sittings, {last.hands:,} hands"
+            tenth = 10 * last.sittings_recorded // max(1, last.sittings)
+            following.show(f"{_said(last)}: {played}", (last.state, tenth))
     errors.print(_said(last), markup=False, highlight=False)
     if last.state != pb.TOURNAMENT_STATE_COMPLETED:
         raise typer.Exit(1)

@@ -117,6 +117,17 @@ def lock_path(data: Path, tournament: str) -> Path:
     return data / "locks" / tournament
 
 
+def versions_lock(data: Path) -> contextlib.AbstractContextManager[None]:
+    """The lock of whoever builds and tries out the versions of a data folder, which is one process at a time.
+
+    Raises:
+        UsageError: on entry, when another process does.
+    """
+    path = lock_path(data, ".versions")
+    path.parent.mkdir(exist_ok=True)
+    return lock_file(path, f"what builds and tries out the versions in {data}")
+
+
 async def run_tournament(
     store: Store,
     tournament: str,

@@ -86,9 +86,18 @@ def need_server() -> None:
     Raises:
         InfrastructureError: the server's packages are missing.
     """
-    packages = ("sqlalchemy", "celery", "pydantic", "platformdirs")
-    missing = [name for name in packages if not importlib.util.find_spec(name)]
+    missing = _missing()
     if missing:
         raise InfrastructureError(
             f"{missing[0]} is missing: hosting needs the extra 'server'; in a checkout: pip install '.[server]'"
         )
+
+
+def server_is_installed() -> bool:
+    """Whether more than the contestant's part is there."""
+    return not _missing()
+
+
+def _missing() -> list[str]:
+    packages = ("sqlalchemy", "celery", "pydantic", "platformdirs")
+    return [name for name in packages if not importlib.util.find_spec(name)]

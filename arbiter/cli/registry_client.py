@@ -88,6 +88,16 @@ class RegistryClient:
         """A version; without a number the newest active one."""
         return self._client.call(self._stub.GetVersion, pb.GetVersionRequest(bot=bot, number=number)).version
 
+    def bots(self) -> Iterator[pb.Bot]:
+        """All bots by name."""
+        token = ""
+        while True:
+            page = self._client.call(self._stub.ListBots, pb.ListBotsRequest(page_token=token))
+            yield from page.bots
+            token = page.next_page_token
+            if not token:
+                return
+
     def versions(self, bot: str = "") -> Iterator[pb.Version]:
         """All versions of a bot, or of all."""
         token = ""

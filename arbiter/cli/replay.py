@@ -20,7 +20,6 @@ from arbiter.errors import UsageError
 
 if TYPE_CHECKING:
     from arbiter.match import Replay
-    from arbiter.store import SittingKey, Store
 
 app = typer.Typer(help="Look at hands that were played, and check them.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -235,17 +234,9 @@ def _of_store(sitting: str, data_dir: Path | None) -> _Found:
     from arbiter.tournament.replays import released_deal_set, released_replay
 
     with open_store(data_folder(data_dir)) as store:
-        key = find_sitting(store, sitting)
+        key = store.find_sitting(sitting)
         replay, match = released_replay(store, key), released_deal_set(store, key)
     return _Found(replay, match.deal_seed, match.commitment)
-
-
-def find_sitting(store: Store, sitting: str) -> SittingKey:
-    """The sitting with this address, in which a tournament may be named by how its id begins."""
-    from arbiter.store import SittingKey
-
-    prefix, _, rest = sitting.partition("/")
-    return SittingKey.parse(f"{store.find_tournament(prefix).id}/{rest}")
 
 
 def _read(path: Path) -> tuple[Replay, bool]:

@@ -11,7 +11,7 @@ import grpc
 
 from arbiter.cage import CageSettings
 from arbiter.cli.hosted import Hosted
-from arbiter.cli.local import LocalOptions
+from arbiter.cli.local import LocalOptions, versions_lock
 from arbiter.engine import rule_set
 from arbiter.packages import Builder
 from arbiter.registry.life import Life
@@ -64,6 +64,7 @@ async def public_service(
     registry = RegistryServicer(store.versions, Registry(store, contents, data / "registry"), life.wake)
     jobs: list[Callable[[], Awaitable[None]]] = [life.run]
     async with AsyncExitStack() as stack:
+        stack.enter_context(versions_lock(data))
         if options.redis_url is None:
             redis = await stack.enter_async_context(EmbeddedRedis(stack.enter_context(RunDirectory())))
             options = replace(options, redis_url=redis.url)

@@ -33,11 +33,10 @@ def logs(
     """Show each bot's ending, faults and log. A match's logs are shown after its last sitting."""
     need_server()
     from arbiter.cli.event import open_store
-    from arbiter.cli.replay import find_sitting
     from arbiter.tournament.replays import released_logs
 
     with open_store(data_folder(data_dir)) as store:
-        key = find_sitting(store, sitting)
+        key = store.find_sitting(sitting)
         reports = released_logs(store, key)
     chosen = [report for report in reports if entrant in (None, report.name)]
     if not chosen:

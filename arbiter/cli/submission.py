@@ -1,23 +1,30 @@
-"""``arbiter bot submit`` and its like: a contestant's bots at a service. Needs the base install alone."""
+"""``arbiter bot submit`` and its like: bots at a service, or without one in a data folder of this machine.
+
+At a service the base install is enough.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, BinaryIO, cast
+from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
 from arbiter.api.registry.v1 import registry_pb2 as pb
-from arbiter.cli.console import errors, one_line, output, print_json, results_console
-from arbiter.cli.dialling import ApiToken, Authority, Plain, ServerAddress, server_of
-from arbiter.cli.options import Json
+from arbiter.cli.console import Following, errors, one_line, output, print_json, results_console
+from arbiter.cli.dialling import ApiToken, Authority, Plain, ServerAddress, about, server_of
+from arbiter.cli.options import DataDir, Json, Unsafe, data_folder, server_is_installed
 from arbiter.cli.registry_client import RegistryClient
 from arbiter.errors import UsageError
 from arbiter.packages import pack
+
+if TYPE_CHECKING:
+    from arbiter.cli.local_bots import LocalBots
 
 
 def submit(
@@ -29,20 +36,33 @@ def submit(
     token: ApiToken = None,
     ca: Authority = None,
     plain_text: Plain = False,
+    data_dir: DataDir = None,
+    rules: Annotated[
+        list[str] | None,
+        typer.Option("--rules", help="Without a service: rule set to try it out in; by default black_lady."),
+    ] = None,
+    unsafe_processes: Unsafe = False,
     json: Json = False,
 ) -> None:
     """Submit a bot as a new version. The same content with the same message again is the same version.
 
-    A broken upload is taken up again where it broke. Exit status 1 when --wait saw it fail.
+    Without --server it is kept in the data folder of this machine, where it is built and tried out at once.
+
+    A broken upload is taken up again where it broke. Exit status 1 when it failed or was retired, with --wait unless it
+    became active.
     """
-    with tempfile.TemporaryFile() as file, RegistryClient(server_of(server, token, ca, plain_text)) as client:
+    place = _place(server, token, ca, plain_text, data_dir, rules or (), unsafe_processes)
+    with tempfile.TemporaryFile() as file, place as client:
         package = cast("BinaryIO", file)
         packed = pack(folder, package)
         request_id = hashlib.sha256(f"{packed.version_digest}\n{message}\n{commit}".encode()).hexdigest()[:40]
         bar = Progress(
-            TextColumn("sending"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), console=errors, transient=True
+            *(TextColumn("sending"), BarColumn(), DownloadColumn(), TransferSpeedColumn()),
+            console=errors,
+            transient=True,
+            disable=not errors.is_terminal,
         )
-        with bar:
+        with bar, about(folder):
             task = bar.add_task("", total=None)
             version = client.submit(
                 package,
@@ -51,17 +71,46 @@ def submit(
                 commit=commit,
                 on_progress=lambda sent, size: bar.update(task, completed=sent, total=size),
             )
-        if wait:
+        if wait or not isinstance(client, RegistryClient):  # here nobody else would do it
             version = _followed(client, version)
         failed = version.state == pb.VERSION_STATE_FAILED
+        retired = version.state == pb.VERSION_STATE_RETIRED
         if json:
             print_json(version_to_dict(version))
         else:
             output.print(one_line(_said(version)), markup=False, highlight=False, soft_wrap=True)
             if failed:
                 errors.print(f"its log: arbiter bot logs {_name(version)}", markup=False, highlight=False)
-    if failed:
+            if retired:
+                errors.print("to submit the same content anew, give another --message", markup=False, highlight=False)
+    if failed or retired:
         raise typer.Exit(1)
+
+
+def list_bots(
+    server: ServerAddress = None,
+    token: ApiToken = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> None:
+    """List all bots with their newest versions."""
+    with _place(server, token, ca, plain_text, data_dir) as client:
+        found = list(client.bots())
+    if json:
+        print_json(
+            [{"bot": bot.name, "owner": bot.owner, "latest": bot.latest, "active": bot.active or None} for bot in found]
+        )
+        return
+    table = Table()
+    for name in ("bot", "owner", "newest", "newest active"):
+        table.add_column(name)
+    for bot in found:
+        table.add_row(
+            bot.name, bot.owner, f"{bot.name}@{bot.latest}", f"{bot.name}@{bot.active}" if bot.active else "–"
+        )
+    results_console().print(table)
 
 
 def versions(
@@ -70,10 +119,11 @@ def versions(
     token: ApiToken = None,
     ca: Authority = None,
     plain_text: Plain = False,
+    data_dir: DataDir = None,
     json: Json = False,
 ) -> None:
     """List the versions of a bot, or of all bots."""
-    with RegistryClient(server_of(server, token, ca, plain_text)) as client:
+    with _place(server, token, ca, plain_text, data_dir) as client:
         found = list(client.versions(bot))
     if json:
         print_json([version_to_dict(version) for version in found])
@@ -94,10 +144,11 @@ def logs(
     token: ApiToken = None,
     ca: Authority = None,
     plain_text: Plain = False,
+    data_dir: DataDir = None,
 ) -> None:
     """Show what building a version and trying it out wrote. For its owner and the host."""
     bot, number = read_version(version)
-    with RegistryClient(server_of(server, token, ca, plain_text)) as client:
+    with _place(server, token, ca, plain_text, data_dir) as client:
         for line in client.log(bot, number).splitlines():
             output.print(one_line(line), markup=False, highlight=False, soft_wrap=True)
 
@@ -108,11 +159,35 @@ def retire(
     token: ApiToken = None,
     ca: Authority = None,
     plain_text: Plain = False,
+    data_dir: DataDir = None,
 ) -> None:
     """Take a version back: it is not scheduled any more."""
     bot, number = read_version(version)
-    with RegistryClient(server_of(server, token, ca, plain_text)) as client:
+    with _place(server, token, ca, plain_text, data_dir) as client:
         errors.print(one_line(_said(client.retire(bot, number))), markup=False, highlight=False)
+
+
+def _place(
+    server: str | None,
+    token: str | None,
+    ca: Path | None,
+    plain_text: bool,
+    data_dir: Path | None,
+    rules: Sequence[str] = (),
+    unsafe_processes: bool = False,
+) -> RegistryClient | LocalBots:
+    """Where the bots are: at the service that is named, else in the data folder.
+
+    Raises:
+        UsageError: no service is named, and this is no machine that keeps bots.
+    """
+    if server is not None or token is not None or not server_is_installed():
+        return RegistryClient(server_of(server, token, ca, plain_text))
+    from arbiter.cli.local import LocalOptions
+    from arbiter.cli.local_bots import LocalBots
+
+    options = LocalOptions(data_folder(data_dir), None, None, 0, unsafe_processes)
+    return LocalBots(options, rules or ("black_lady",))
 
 
 def read_version(text: str) -> tuple[str, int]:
@@ -139,12 +214,17 @@ def version_to_dict(version: pb.Version) -> dict[str, object]:
     }
 
 
-def _followed(client: RegistryClient, version: pb.Version) -> pb.Version:
-    with errors.status("") as status:
+def _followed(client: RegistryClient | LocalBots, version: pb.Version) -> pb.Version:
+    with Following() as following:
         for seen in client.watch(version.bot, version.number):
             version = seen
-            status.update(f"{_name(version)}: {_state(version)}")
+            if not _at_rest(version):  # the end is said on standard output
+                following.show(f"{_name(version)} is {_state(version)}", version.state)
     return version
+
+
+def _at_rest(version: pb.Version) -> bool:
+    return version.state in (pb.VERSION_STATE_ACTIVE, pb.VERSION_STATE_FAILED, pb.VERSION_STATE_RETIRED)
 
 
 def _said(version: pb.Version) -> str:

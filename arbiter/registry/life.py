@@ -15,7 +15,7 @@ from arbiter.cage import Runtimes, load_manifest
 from arbiter.errors import ArbiterError, InfrastructureError
 from arbiter.packages import Builder
 from arbiter.packages import Versions as Contents
-from arbiter.store import Store, TransitionRefused, UnknownVersion, Version, VersionState
+from arbiter.store import AT_REST, Store, TransitionRefused, UnknownVersion, Version, VersionState
 
 log = logging.getLogger(__name__)
 
@@ -77,9 +77,7 @@ class Life:
             self._woken.clear()
             try:
                 for version in await asyncio.to_thread(self._store.versions.unfinished):
-                    if version.state is not VersionState.RECEIVED:  # nobody works on it: only this does
-                        version = await self._move(version, VersionState.RECEIVED)
-                    await self.advance(version)
+                    await self.advance(await self._anew(version))
             except (InfrastructureError, OSError) as error:
                 log.error("new versions wait: %s", error)
             except (TransitionRefused, UnknownVersion) as error:
@@ -87,6 +85,18 @@ class Life:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(TICK):
                     await self._woken.wait()
+
+    async def finish(self, version: Version) -> Version:
+        """Bring one version to its end; returns it active, failed or retired. Nobody else may be at work on it."""
+        while version.state not in AT_REST:
+            version = await self.advance(await self._anew(version))
+        return version
+
+    async def _anew(self, version: Version) -> Version:
+        """What somebody left half done begins again: nobody works on it, for only this does."""
+        if version.state is VersionState.RECEIVED:
+            return version
+        return await self._move(version, VersionState.RECEIVED)
 
     async def advance(self, version: Version) -> Version:
         """Build and validate one received version; returns it active or failed, or received when the machine

@@ -15,13 +15,11 @@ from arbiter.registry.registry import Registry
 from arbiter.registry.uploads import Declared
 from arbiter.service.calls import Context, caller
 from arbiter.service.pages import page_size, page_token, read_page_token
-from arbiter.store import Scope, Version, Versions, VersionState
+from arbiter.store import AT_REST, Bot, Scope, Version, Versions, VersionState
 
 MAX_CHUNK: Final = 256 * 1024
 LOOK_AGAIN: Final = 0.25
 """Seconds between two looks at a version that somebody follows."""
-
-_AT_REST: Final = frozenset({VersionState.ACTIVE, VersionState.FAILED, VersionState.RETIRED})
 
 
 class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
@@ -81,7 +79,7 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
         """See the contract."""
         caller(Scope.SPECTATOR)
         seen: VersionState | None = None
-        while seen not in _AT_REST:
+        while seen not in AT_REST:
             version = await asyncio.to_thread(self._versions.get, request.bot, request.number)
             if version.state is not seen:
                 seen = version.state
@@ -108,8 +106,8 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
         name, _ = read_page_token(request.page_token)
         found = await asyncio.to_thread(lambda: self._versions.bots(after=name, limit=size + 1))
         page = found[:size]
-        more = page_token(page[-1][0], 0) if len(found) > size else ""
-        return pb.ListBotsResponse(bots=[pb.Bot(name=name, owner=owner) for name, owner in page], next_page_token=more)
+        more = page_token(page[-1].name, 0) if len(found) > size else ""
+        return pb.ListBotsResponse(bots=map(bot_to_message, page), next_page_token=more)
 
     async def GetVersionLog(self, request: pb.GetVersionLogRequest, context: Context) -> pb.GetVersionLogResponse:
         """See the contract."""
@@ -122,6 +120,11 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
         token = caller(Scope.CONTESTANT)
         version = await asyncio.to_thread(self._registry.retire, token, request.bot, request.number, datetime.now(UTC))
         return pb.RetireVersionResponse(version=version_to_message(version))
+
+
+def bot_to_message(bot: Bot) -> pb.Bot:
+    """A bot as a message."""
+    return pb.Bot(name=bot.name, owner=bot.owner, latest=bot.latest, active=bot.active or 0)
 
 
 def version_to_message(version: Version) -> pb.Version:

@@ -8,6 +8,7 @@ from typing import Final
 
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.api.tournament.v1 import tournament_pb2_grpc
+from arbiter.errors import UsageError
 from arbiter.match import write_replay
 from arbiter.service.calls import Context, caller
 from arbiter.service.pages import page_size, page_token, read_page_token
@@ -47,7 +48,7 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
     async def StartTournament(self, request: pb.StartTournamentRequest, context: Context) -> pb.StartTournamentResponse:
         """See the contract."""
         token = caller(Scope.HOST)
-        started = await asyncio.to_thread(self._hosting.start, token, request.tournament)
+        started = await asyncio.to_thread(self._hosting.start, token, await self._id(request.tournament))
         self._started()
         return pb.StartTournamentResponse(tournament=await asyncio.to_thread(self._message, started))
 
@@ -56,22 +57,25 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
     ) -> pb.CancelTournamentResponse:
         """See the contract."""
         token = caller(Scope.HOST)
-        cancelled = await asyncio.to_thread(self._hosting.cancel, token, request.tournament)
+        cancelled = await asyncio.to_thread(self._hosting.cancel, token, await self._id(request.tournament))
         return pb.CancelTournamentResponse(tournament=await asyncio.to_thread(self._message, cancelled))
 
     async def GetTournament(self, request: pb.GetTournamentRequest, context: Context) -> pb.GetTournamentResponse:
         """See the contract."""
         caller(Scope.SPECTATOR)
-        return pb.GetTournamentResponse(tournament=await asyncio.to_thread(self._look, request.tournament))
+        tournament = await self._id(request.tournament)
+        return pb.GetTournamentResponse(tournament=await asyncio.to_thread(self._look, tournament))
 
     async def ListTournaments(self, request: pb.ListTournamentsRequest, context: Context) -> pb.ListTournamentsResponse:
         """See the contract."""
         caller(Scope.SPECTATOR)
         size = page_size(request.page_size)
-        _, start = read_page_token(request.page_token)
-        found = (await asyncio.to_thread(self._store.tournaments))[start : start + size + 1]
-        messages = [await asyncio.to_thread(self._message, each) for each in found[:size]]
-        more = page_token("", start + size) if len(found) > size else ""
+        last, _ = read_page_token(request.page_token)
+        found = await asyncio.to_thread(self._store.tournaments)
+        start = next((place for place, each in enumerate(found, 1) if each.id == last), 0)
+        page = found[start : start + size]
+        messages = [await asyncio.to_thread(self._message, each) for each in page]
+        more = page_token(page[-1].id, 0) if start + size < len(found) else ""
         return pb.ListTournamentsResponse(tournaments=messages, next_page_token=more)
 
     async def WatchTournament(
@@ -80,8 +84,9 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
         """See the contract."""
         caller(Scope.SPECTATOR)
         seen: pb.Tournament | None = None
+        tournament = await self._id(request.tournament)
         while True:
-            found = await asyncio.to_thread(self._store.tournament, request.tournament)
+            found = await asyncio.to_thread(self._store.tournament, tournament)
             message = await asyncio.to_thread(self._message, found)
             if message != seen:
                 seen = message
@@ -93,14 +98,14 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
     async def GetStandings(self, request: pb.GetStandingsRequest, context: Context) -> pb.GetStandingsResponse:
         """See the contract."""
         caller(Scope.SPECTATOR)
-        found = await asyncio.to_thread(report, self._store, request.tournament)
+        found = await asyncio.to_thread(report, self._store, await self._id(request.tournament))
         message = await asyncio.to_thread(self._message, found.tournament)
         return pb.GetStandingsResponse(tournament=message, standings=_standings(found), lowest_wins=found.lowest_wins)
 
     async def GetReplay(self, request: pb.GetReplayRequest, context: Context) -> AsyncIterator[pb.GetReplayResponse]:
         """See the contract."""
         caller(Scope.SPECTATOR)
-        key = SittingKey.parse(request.sitting)
+        key = await asyncio.to_thread(self._store.find_sitting, request.sitting)
         text = write_replay(await asyncio.to_thread(released_replay, self._store, key))
         for start in range(0, len(text), CHUNK):
             yield pb.GetReplayResponse(chunk=text[start : start + CHUNK])
@@ -108,7 +113,7 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
     async def GetSittingLogs(self, request: pb.GetSittingLogsRequest, context: Context) -> pb.GetSittingLogsResponse:
         """See the contract."""
         token = caller(Scope.CONTESTANT)
-        key = SittingKey.parse(request.sitting)
+        key = await asyncio.to_thread(self._store.find_sitting, request.sitting)
         logs = await asyncio.to_thread(self._own_logs, token, key)
         return pb.GetSittingLogsResponse(logs=map(_log, logs))
 
@@ -116,6 +121,12 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
         owners = {entrant.index: entrant.manifest.get("owner") for entrant in self._store.entrants(key.tournament)}
         reports = released_logs(self._store, key)
         return [each for each in reports if token.scope is Scope.HOST or owners[each.entrant] == token.owner]
+
+    async def _id(self, prefix: str) -> str:
+        """The id of the tournament that a caller means."""
+        if not prefix:
+            raise UsageError("tournament: is empty; give an id, or how one begins")
+        return (await asyncio.to_thread(self._store.find_tournament, prefix)).id
 
     def _look(self, tournament: str) -> pb.Tournament:
         return self._message(self._store.tournament(tournament))

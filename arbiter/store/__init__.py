@@ -41,9 +41,19 @@ from arbiter.store.records import (
     TournamentState,
 )
 from arbiter.store.store import MAX_ATTEMPTS, MAX_LOST, Store
-from arbiter.store.versions import VERSION_TRANSITIONS, Quota, Submission, Version, Versions, VersionState
+from arbiter.store.versions import (
+    AT_REST,
+    VERSION_TRANSITIONS,
+    Bot,
+    Quota,
+    Submission,
+    Version,
+    Versions,
+    VersionState,
+)
 
 __all__ = [
+    "AT_REST",
     "FINISHED",
     "MAX_ATTEMPTS",
     "MAX_LOST",
@@ -55,6 +65,7 @@ __all__ = [
     "AttemptOutcome",
     "AuditEntry",
     "BoardTotal",
+    "Bot",
     "BotLog",
     "Database",
     "Entrant",

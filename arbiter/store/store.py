@@ -122,6 +122,14 @@ class Store:
         with self._database.read() as session:
             return plans.find(session, prefix)
 
+    def find_sitting(self, text: str) -> SittingKey:
+        """The sitting ``TOURNAMENT/MATCH/SITTING``, whose tournament may be told by how its id begins.
+
+        Raises `UnknownTournament`, or `UsageError` for another form. Whether there is such a sitting is not looked at.
+        """
+        prefix, _, rest = text.partition("/")
+        return SittingKey.parse(f"{self.find_tournament(prefix).id}/{rest}")
+
     def tournaments(self) -> list[Tournament]:
         """All tournaments, newest first."""
         with self._database.read() as session:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import func, select
+from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from arbiter.store.database import Database
@@ -26,6 +26,9 @@ class VersionState(StrEnum):
     FAILED = "failed"  #: it did not build or did not play; it stays to be seen, with its log
     RETIRED = "retired"  #: its owner or the host took it back
 
+
+AT_REST = frozenset({VersionState.ACTIVE, VersionState.FAILED, VersionState.RETIRED})
+"""The states in which nothing happens by itself any more."""
 
 VERSION_TRANSITIONS: Mapping[VersionState, frozenset[VersionState]] = {
     VersionState.RECEIVED: frozenset({VersionState.BUILDING, VersionState.FAILED, VersionState.RETIRED}),
@@ -89,6 +92,23 @@ class Version:
     def name(self) -> str:
         """Such as ``mybot@3``."""
         return f"{self.submission.bot}@{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bot:
+    """A bot as its versions show it.
+
+    Attributes:
+        name: Its name.
+        owner: Who submitted its first version.
+        latest: Number of its newest version.
+        active: Number of its newest active version; None when it has none.
+    """
+
+    name: str
+    owner: str
+    latest: int
+    active: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +221,19 @@ class Versions:
                 raise UnknownVersion(_why_none(session, bot))
             return _version(newest)
 
-    def bots(self, *, after: str = "", limit: int | None = None) -> list[tuple[str, str]]:
-        """(name, owner) of bots by name, those behind ``after``, at most ``limit``."""
-        wanted = select(BotRow).where(BotRow.name > after).order_by(BotRow.name).limit(limit)
+    def bots(self, *, after: str = "", limit: int | None = None) -> list[Bot]:
+        """Bots by name, those behind ``after``, at most ``limit``."""
+        active = func.max(case((VersionRow.state == VersionState.ACTIVE.value, VersionRow.number)))
+        wanted = (
+            select(BotRow.name, BotRow.owner, func.max(VersionRow.number), active)
+            .join(VersionRow, VersionRow.bot_name == BotRow.name)
+            .where(BotRow.name > after)
+            .group_by(BotRow.name, BotRow.owner)
+            .order_by(BotRow.name)
+            .limit(limit)
+        )
         with self._database.read() as session:
-            return [(row.name, row.owner) for row in session.scalars(wanted)]
+            return [Bot(*row) for row in session.execute(wanted)]
 
     def versions(
         self, bot: str | None = None, *, after: tuple[str, int] = ("", 0), limit: int | None = None

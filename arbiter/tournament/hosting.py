@@ -14,6 +14,7 @@ from arbiter.packages import Versions as Contents
 from arbiter.store import (
     AuditEntry,
     Entrant,
+    InvalidPlan,
     Store,
     Token,
     Tournament,
@@ -65,7 +66,13 @@ class Hosting:
             pass
         now = datetime.now(UTC)
         tournament, matches = plan_tournament(tournament_id, spec, entrants, now)
-        self._store.create_tournament(tournament, entrants, matches, spec.seatings.sittings(spec.rules))
+        try:
+            self._store.create_tournament(tournament, entrants, matches, spec.seatings.sittings(spec.rules))
+        except InvalidPlan as error:
+            try:  # the same request, sent twice at once, was quicker
+                return self._again(tournament_id, spec, entrants)
+            except UnknownTournament:
+                raise error from None
         self._note(token, "tournament.create", tournament_id)
         return tournament
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from arbiter.service import tls
 from tests.e2e.support import COMMAND, REPOSITORY, SAMPLES, Place, environment, new_place, until
 
 TIMEOUT = 90.0
@@ -84,6 +85,7 @@ def test_from_a_clean_machine_to_an_active_version(place: Place, base: Path, tmp
 
         submitted = arbiter("bot", "submit", bot, "--wait", "--message", "first try")
         assert (submitted.returncode, submitted.stdout) == (0, "lowest@1 is active\n"), submitted.stderr
+        assert re.fullmatch(r"(lowest@1 is (received|building|validating)\n)*", submitted.stderr)
         again = arbiter("bot", "submit", bot, "--wait", "--message", "first try", "--json")
         assert json.loads(again.stdout)["number"] == 1
 
@@ -103,6 +105,16 @@ def test_from_a_clean_machine_to_an_active_version(place: Place, base: Path, tmp
         assert (refused.returncode, refused.stderr) == (
             2,
             "error: version lowest@1 is retired and can't become retired\n",
+        )
+        revived = arbiter("bot", "submit", bot, "--wait", "--message", "first try")
+        assert (revived.returncode, revived.stdout) == (1, "lowest@1 is retired\n")
+        assert revived.stderr == "to submit the same content anew, give another --message\n"
+
+        strange = arbiter("bot", "versions", "--ca", tls.self_signed(tmp_path / "other", ["127.0.0.1"])[0])
+        assert strange.returncode == 2
+        assert (
+            strange.stderr
+            == f"error: the certificate of {address} is not trusted; give the service's own with --ca FILE\n"
         )
 
         assert place.run("token", "revoke", token["id"]).returncode == 0
@@ -144,8 +156,9 @@ def test_a_competition_from_submissions_to_standings(fresh: Place, tmp_path: Pat
     with service(fresh) as (address, certificate):
         call = caller(address, certificate)
         followed = call("eve", "service", "watch", tournament)
-        assert (followed.returncode, followed.stderr) == (0, f"{tournament} is completed\n")
-        shown = call("eve", "service", "standings", tournament).stdout
+        assert (followed.returncode, followed.stderr.splitlines()[-1]) == (0, f"{tournament} is completed")
+        assert re.match(rf"{tournament} is running: \d+ of \d+ sittings, ", followed.stderr)
+        shown = call("eve", "service", "standings", "cup-").stdout
         assert re.search(r"\b1\b.*\b(careful|batch)@1\b", shown)
         replay = tmp_path / "replay.jsonl"
         replay.write_text(call("eve", "service", "replay", f"{tournament}/0/0").stdout)

@@ -135,6 +135,26 @@ def test_a_tournament_is_made_of_versions_and_waits(service: Service, host: Call
             host.create(FILE.replace(old, new))
 
 
+def test_the_same_request_twice_at_once_makes_one(service: Service, host: Caller) -> None:
+    request = pb.CreateTournamentRequest(definition=FILE, request_id="one")
+    calls = [host.stub.CreateTournament.future(request, metadata=host.metadata) for _ in range(8)]
+    assert len({call.result().tournament.id for call in calls}) == 1
+    assert len(service.store.tournaments()) == 1
+
+
+def test_a_tournament_is_known_by_how_its_id_begins(host: Caller, ada: Caller) -> None:
+    made = host.create()
+    assert host.start("cup").id == made.id
+    assert ada.standings(made.id[:8]).tournament.id == made.id
+    with pytest.raises(grpc.RpcError, match="is still being played"):
+        ada.replay("cup/0/0")
+    host.create(request_id="two")
+    with pytest.raises(grpc.RpcError, match="several tournaments' ids begin with 'cup'; there is cup-"):
+        host.cancel("cup")
+    with pytest.raises(grpc.RpcError, match="tournament: is empty; give an id"):
+        host.cancel("")
+
+
 def test_it_is_started_followed_and_shown(service: Service, host: Caller, ada: Caller) -> None:
     tournament = host.create().id
     assert host.start(tournament).state == pb.TOURNAMENT_STATE_RUNNING
@@ -249,6 +269,6 @@ def test_lists_come_in_pages_newest_first(host: Caller) -> None:
         if not token:
             break
     assert seen == made[::-1]
-    with pytest.raises(grpc.RpcError, match="there is no tournament") as caught:
+    with pytest.raises(grpc.RpcError, match="no tournament's id begins with 'nothing'; there is cup-") as caught:
         host.standings("nothing")
     assert refusal(caught.value)[:2] == (grpc.StatusCode.NOT_FOUND, "UNKNOWN_TOURNAMENT")

@@ -129,19 +129,27 @@ class Bot(message.Message):
 
     NAME_FIELD_NUMBER: builtins.int
     OWNER_FIELD_NUMBER: builtins.int
+    LATEST_FIELD_NUMBER: builtins.int
+    ACTIVE_FIELD_NUMBER: builtins.int
     name: builtins.str
     """Its name."""
     owner: builtins.str
     """Who submitted its first version, and alone may submit others."""
+    latest: builtins.int
+    """Number of its newest version."""
+    active: builtins.int
+    """Number of its newest active version; 0 when it has none."""
     def __init__(
         self,
         *,
         name: builtins.str = ...,
         owner: builtins.str = ...,
+        latest: builtins.int = ...,
+        active: builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["name", b"name", "owner", b"owner"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["active", b"active", "latest", b"latest", "name", b"name", "owner", b"owner"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

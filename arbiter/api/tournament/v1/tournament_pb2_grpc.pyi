@@ -4,7 +4,7 @@ isort:skip_file
 How tournaments between submitted bots are held and followed.
 
 Every call carries the metadata `authorization: Bearer TOKEN`. Errors are as in arbiter.api.registry.v1. Nothing of a deal set is shown
-before its last sitting is recorded.
+before its last sitting is recorded. A tournament may be named by how its id begins, where no other's begins so.
 """
 
 from arbiter.api.tournament.v1 import tournament_pb2 as _tournament_pb2

@@ -1,0 +1,126 @@
+"""Bots kept on this machine: what `arbiter.cli.registry_client` asks of a service, done in a data folder."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from functools import partial
+from typing import BinaryIO, Final
+
+from arbiter.api.registry.v1 import registry_pb2 as pb
+from arbiter.cage import CageSettings
+from arbiter.cli.event import open_store
+from arbiter.cli.local import LocalOptions, versions_lock
+from arbiter.engine import rule_set
+from arbiter.errors import UsageError
+from arbiter.packages import Builder
+from arbiter.registry.life import Life
+from arbiter.registry.registry import Registry
+from arbiter.registry.uploads import Declared
+from arbiter.registry.validation import Validator
+from arbiter.service.registry_service import bot_to_message, version_to_message
+from arbiter.store import AT_REST, Quota, Scope, Token, Version, VersionState
+
+OWNER: Final = "host"
+"""Whose the bots are that are submitted on the machine itself."""
+
+LOOK_AGAIN: Final = 0.25
+"""Seconds between two looks at a version that is followed."""
+
+_NO_QUOTA: Final = Quota(submissions_per_day=1 << 31, stored_bytes=1 << 62, bots=1 << 31)
+
+
+class LocalBots:
+    """The bots of a data folder; close it by leaving its ``with`` statement.
+
+    Args:
+        options: the data folder, and how bots are run.
+        rules: names of the rule sets in which new versions are tried out.
+    """
+
+    def __init__(self, options: LocalOptions, rules: Sequence[str]) -> None:
+        contents, data = options.bots, options.data
+        self._data: Final = data
+        validator = Validator(options.cage, {name: rule_set(name) for name in rules})
+        builder = Builder(contents, data / "staging", unsafe=options.unsafe_processes, hidden=(data,))
+        self._store: Final = open_store(data)
+        self._registry: Final = Registry(self._store, contents, data / "registry", _NO_QUOTA)
+        runtimes = CageSettings.from_environment().runtimes
+        self._life: Final = Life(self._store, contents, builder, validator, runtimes)
+        now = datetime.now(UTC)
+        self._token: Final = Token("cli", OWNER, Scope.HOST, "", created_at=now, expires_at=now)
+
+    def __enter__(self) -> LocalBots:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._store.close()
+
+    def submit(
+        self,
+        package: BinaryIO,
+        *,
+        request_id: str,
+        message: str = "",
+        commit: str = "",
+        on_progress: Callable[[int, int], None],
+    ) -> pb.Version:
+        """Keep a package as a version; the same request id again gives the version that it made."""
+        size = package.seek(0, 2)
+        package.seek(0)
+        sha256 = hashlib.file_digest(package, "sha256").hexdigest()  # type: ignore[arg-type]  # any file has readinto
+        package.seek(0)
+        declared = Declared(OWNER, request_id, size, sha256)
+        version = self._registry.submit(self._token, declared, package, message, commit, datetime.now(UTC))
+        on_progress(size, size)
+        return version_to_message(version)
+
+    def watch(self, bot: str, number: int) -> Iterator[pb.Version]:
+        """A version now and after each change, up to its end. It is built and tried out here, unless a service of this
+        data folder does it."""
+        with ExitStack() as stack:
+            wait: Callable[[], None]
+            try:
+                stack.enter_context(versions_lock(self._data))
+            except UsageError:  # a service does it
+                wait = partial(time.sleep, LOOK_AGAIN)
+            else:
+                runner = stack.enter_context(asyncio.Runner())
+                version = self._store.versions.get(bot, number)
+                working = runner.get_loop().create_task(self._life.finish(version))
+                wait = partial(_work, runner, working)
+            seen: VersionState | None = None
+            while seen not in AT_REST:
+                version = self._store.versions.get(bot, number)
+                if version.state is not seen:
+                    seen = version.state
+                    yield version_to_message(version)
+                else:
+                    wait()
+
+    def bots(self) -> Iterator[pb.Bot]:
+        """All bots by name."""
+        return map(bot_to_message, self._store.versions.bots())
+
+    def versions(self, bot: str = "") -> Iterator[pb.Version]:
+        """All versions of a bot, or of all."""
+        return map(version_to_message, self._store.versions.versions(bot or None))
+
+    def log(self, bot: str, number: int) -> str:
+        """What building and validating a version wrote."""
+        return self._registry.log(self._token, bot, number)
+
+    def retire(self, bot: str, number: int) -> pb.Version:
+        """Take a version back."""
+        return version_to_message(self._registry.retire(self._token, bot, number, datetime.now(UTC)))
+
+
+def _work(runner: asyncio.Runner, working: asyncio.Task[Version]) -> None:
+    """Let a version's work go on for as long as nobody looks; raises what it raised."""
+    runner.run(asyncio.wait([working], timeout=LOOK_AGAIN))
+    if working.done():
+        working.result()

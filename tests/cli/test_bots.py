@@ -1,0 +1,96 @@
+"""``arbiter bot`` without a service: in a data folder of this machine; and what is said before a service is dialled."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from arbiter.cli.console import Following
+from arbiter.cli.dialling import server_of
+from arbiter.errors import UsageError
+from tests.cli.conftest import Call
+from tests.e2e.support import SAMPLES
+
+
+@pytest.fixture
+def bot(tmp_path: Path) -> Path:
+    folder = tmp_path / "mine"
+    shutil.copytree(SAMPLES / "lowest", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def test_a_bot_lives_in_a_data_folder_as_at_a_service(call: Call, bot: Path, tmp_path: Path) -> None:
+    data = ("--data-dir", tmp_path / "data")
+    kept = call("bot", "submit", bot, "--rules", "omnibus", *data)
+    assert (kept.status, kept.output) == (0, "lowest@1 is active\n"), kept.errors
+    assert re.fullmatch(r"(lowest@1 is (received|building|validating)\n)*", kept.errors)
+    again = call("bot", "submit", bot, "--json", *data)
+    assert (json.loads(again.output)["number"], json.loads(again.output)["owner"]) == (1, "host")
+    assert call("bot", "logs", "lowest@1", *data).output == "omnibus: exit status 0\n"
+    assert json.loads(call("bot", "list", "--json", *data).output) == [
+        {"bot": "lowest", "owner": "host", "latest": 1, "active": 1}
+    ]
+    retired = call("bot", "retire", "lowest@1", *data)
+    assert (retired.status, retired.errors) == (0, "lowest@1 is retired\n")
+    revived = call("bot", "submit", bot, "--wait", *data)
+    assert (revived.status, revived.output) == (1, "lowest@1 is retired\n")
+    (version,) = json.loads(call("bot", "versions", "--json", *data).output)
+    assert (version["bot"], version["state"]) == ("lowest", "retired")
+    assert re.search(r"lowest +│ host +│ lowest@1 +│ –", call("bot", "list", *data).output)
+
+
+def test_one_that_does_not_play_fails_with_its_log(call: Call, bot: Path, tmp_path: Path) -> None:
+    (bot / "bot.py").write_text("raise SystemExit('no model file')\n")
+    failed = call("bot", "submit", bot, "--data-dir", tmp_path / "data")
+    assert failed.status == 1
+    assert failed.output.startswith("lowest@1 is failed: black_lady: CRASH at sitting: ended before its greeting")
+    assert failed.errors.endswith("its log: arbiter bot logs lowest@1\n")
+    assert "no model file" in call("bot", "logs", "lowest@1", "--data-dir", tmp_path / "data").output
+
+
+def test_a_refusal_names_the_folder(call: Call, bot: Path, tmp_path: Path) -> None:
+    (bot / "bot.toml").write_text("[bot]\n")
+    refused = call("bot", "submit", bot, "--data-dir", tmp_path / "data")
+    assert (refused.status, refused.errors.count("\n")) == (2, 1)
+    assert refused.errors.startswith(f"error: {bot}")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["arbiter.example.org", "https://arbiter.example.org:7171", "unix:", "a b:7", "::1:7171", "host:", ":7171"],
+)
+def test_an_address_of_another_form_is_refused_at_once(call: Call, bot: Path, address: str) -> None:
+    refused = call("bot", "submit", bot, "--server", address, "--token", "x")
+    assert refused.status == 2
+    assert refused.errors.startswith(
+        f"error: --server {address!r}: write HOST:PORT, such as arbiter.example.org:7171, or"
+    )
+    assert refused.errors.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "address", ["arbiter.example.org:7171", "127.0.0.1:1", "[2001:db8::1]:7171", "unix:/run/a.sock"]
+)
+def test_others_are_taken(address: str) -> None:
+    assert server_of(address, "x", None, False).address == address
+
+
+def test_a_token_without_a_service_is_no_local_call(call: Call, bot: Path) -> None:
+    refused = call("bot", "submit", bot, "--token", "x")
+    assert (refused.status, refused.errors) == (
+        2,
+        "error: no service is named; give --server HOST:PORT or set ARBITER_SERVER\n",
+    )
+    with pytest.raises(UsageError, match="no token; set ARBITER_API_TOKEN"):
+        server_of("host:1", None, None, False)
+
+
+def test_without_a_terminal_each_step_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with Following() as following:
+        for text, step in (("0 of 9", 0), ("0 of 9 still", 0), ("5 of 9\n", 1)):
+            following.show(text, step)
+    assert capsys.readouterr().err == "0 of 9\n5 of 9 \n"

@@ -16,6 +16,9 @@ from arbiter.engine import Rules, mask_of
 SEED_BYTES: Final = 32
 """Length of a tournament's seed and of a deal seed in bytes."""
 
+_LIMITS: Final = (0, *(256 - 256 % choices for choices in range(1, 257)))
+"""By number of choices: bytes below this make each as likely as any other."""
+
 
 @dataclass(frozen=True, slots=True)
 class Deal:
@@ -61,13 +64,16 @@ def deal(rules: Rules, deal_seed: bytes, board: int, hand_number: int = 1) -> De
     pack = list(rules.deck)
     place = board.to_bytes(8, "big") + hand_number.to_bytes(8, "big")
     stream = byte_stream(deal_seed, b"hearts-arbiter/deal/v1", place)
-    for last in range(len(pack) - 1, 0, -1):
-        choices = last + 1
-        limit = 256 - 256 % choices
-        drawn = next(byte for byte in stream if byte < limit) % choices
-        pack[last], pack[drawn] = pack[drawn], pack[last]
+    choices = len(pack)
+    for byte in stream:
+        if byte < _LIMITS[choices]:
+            drawn = byte % choices
+            choices -= 1
+            pack[choices], pack[drawn] = pack[drawn], pack[choices]
+            if choices == 1:
+                break
     dealt = rules.hand_size * rules.seats
-    hands = tuple(mask_of(pack[seat : dealt : rules.seats]) for seat in range(rules.seats))
+    hands = tuple([mask_of(pack[seat : dealt : rules.seats]) for seat in range(rules.seats)])
     return Deal(hands, mask_of(pack[dealt:]))
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from math import factorial, gcd, lcm, prod
 
 from arbiter.deals.deal import byte_stream
@@ -116,6 +117,7 @@ def order_count(players: int, sides: int) -> int:
     return factorial(sides - 1) * factorial(partners - 1) * prod([factorial(partners)] * (sides - 1))
 
 
+@lru_cache(maxsize=1024)
 def cyclic_order(players: int, sides: int, number: int) -> tuple[int, ...]:
     """Cyclic order ``number`` (from 0) as the places around the table, place 0 first; number 0 is 0, 1, 2, ..."""
     partners = players // sides

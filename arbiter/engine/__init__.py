@@ -28,7 +28,7 @@ from arbiter.engine.playout import Taken, play_out
 from arbiter.engine.rules import Rules, compile_rules
 from arbiter.engine.ruleset import Moon, PassDirection, RuleSet
 from arbiter.engine.scoring import HandScore, moon_shooter, score_hand
-from arbiter.engine.view import PassView, PlayView, pass_view, play_view
+from arbiter.engine.view import PassView, PlayColumns, PlayView, pass_view, play_columns, play_view
 
 __all__ = [
     "CARDS",
@@ -50,6 +50,7 @@ __all__ = [
     "PassDirection",
     "PassView",
     "Phase",
+    "PlayColumns",
     "PlayView",
     "Rank",
     "RuleSet",
@@ -77,6 +78,7 @@ __all__ = [
     "pass_direction",
     "pass_target",
     "pass_view",
+    "play_columns",
     "play_out",
     "play_view",
     "read_rules",

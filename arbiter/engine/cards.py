@@ -173,7 +173,7 @@ def mask_of(cards: Iterable[Card | int]) -> int:
     """
     mask = 0
     for card in cards:
-        bit = 1 << (card if isinstance(card, int) else card.index)
+        bit = 1 << (card.index if isinstance(card, Card) else card)
         if mask & bit:
             bit <<= PLANE
             if mask & bit:

@@ -6,9 +6,10 @@ Cards are indexes and masks here (see :mod:`arbiter.engine.cards`); nothing is a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
-from typing import NamedTuple
+from functools import partial
+from typing import Final, NamedTuple
 
 from arbiter.engine.cards import CARDS, PLANE, PLANE_MASK, SUITS, indexes_in_suit, indexes_of
 from arbiter.engine.errors import EngineError, IllegalPlay
@@ -39,6 +40,10 @@ class Trick(NamedTuple):
     """Seat that took it; None when all led-suit cards cancelled and its points are carried."""
     points: int
     """Points of its cards and of what was carried into it, bonus cards included; 0 when carried on."""
+
+
+_trick: Final[Callable[[tuple[int, tuple[int, ...], int | None, int]], Trick]] = partial(tuple.__new__, Trick)
+"""A trick from its fields, without the detour that a named tuple's own constructor makes."""
 
 
 class Hand:
@@ -166,12 +171,12 @@ class Hand:
     def tricks(self) -> list[Trick]:
         """Finished tricks."""
         outcomes = self._outcomes
+        for at in range(0, len(outcomes), 4):
+            leader, winner = outcomes[at + 1], outcomes[at + 2]
+            end = outcomes[at + 4] if at + 4 < len(outcomes) else self._start
+            cards = tuple(self._played[outcomes[at] : end])
+            self._tricks.append(_trick((leader, cards, None if winner < 0 else winner, outcomes[at + 3])))
         if outcomes:
-            ends = [*outcomes[4::4], self._start]
-            for at, end in enumerate(ends):
-                start, leader, winner, points = outcomes[4 * at : 4 * at + 4]
-                cards = tuple(self._played[start:end])
-                self._tricks.append(Trick(leader, cards, None if winner < 0 else winner, points))
             outcomes.clear()
         return self._tricks
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from arbiter.engine.cards import CARDS, PLANE, mask_of, take_card
 from arbiter.engine.errors import IllegalPass
 from arbiter.engine.rules import Rules
 from arbiter.engine.ruleset import PassDirection, RuleSet
+
+_STEPS: Final = {PassDirection.LEFT: 1, PassDirection.RIGHT: -1, PassDirection.NONE: 0}
 
 
 def pass_direction(rules: RuleSet, hand_number: int) -> PassDirection:
@@ -17,8 +20,9 @@ def pass_direction(rules: RuleSet, hand_number: int) -> PassDirection:
 
 def pass_target(seats: int, seat: int, direction: PassDirection) -> int:
     """The seat that gets what ``seat`` passes."""
-    step = {PassDirection.LEFT: 1, PassDirection.RIGHT: -1, PassDirection.ACROSS: seats // 2, PassDirection.NONE: 0}
-    return (seat + step[direction]) % seats
+    if direction is PassDirection.ACROSS:
+        return (seat + seats // 2) % seats
+    return (seat + _STEPS[direction]) % seats
 
 
 def check_pass(rules: Rules, hand: int, cards: Sequence[int]) -> None:
@@ -50,17 +54,20 @@ def exchange(
         passes: by seat, the card indexes it passes, each already checked with :func:`check_pass`.
     """
     after = list(hands)
+    moved = [mask_of(cards) for cards in passes]
     for seat, cards in enumerate(passes):
-        for index in cards:
-            after[seat] = take_card(after[seat], index)
+        if rules.two_packs:
+            for index in cards:
+                after[seat] = take_card(after[seat], index)
+        else:
+            after[seat] = after[seat] ^ moved[seat]
     for seat, cards in enumerate(passes):
         target = pass_target(rules.seats, seat, direction)
-        after[target] = _with_cards(after[target], cards)
+        after[target] = _with_cards(after[target], moved[seat], cards)
     return after
 
 
-def _with_cards(hand: int, cards: Sequence[int]) -> int:
-    added = mask_of(cards)
+def _with_cards(hand: int, added: int, cards: Sequence[int]) -> int:
     if not hand & added:
         return hand | added
     both = [index for index in range(52) for plane in (0, 52) if hand >> (index + plane) & 1]

@@ -7,8 +7,9 @@ every part).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from typing import Final, NamedTuple
 
 from arbiter.engine.hand import Hand
@@ -44,6 +45,21 @@ class PlayView(NamedTuple):
     """By seat: points taken so far in this hand."""
 
 
+class PlayColumns(NamedTuple):
+    """What seats that owe a card see, one row for each; rows of several values follow one another in their column."""
+
+    hand: list[int]
+    legal: list[int]
+    leader: list[int]
+    trick_size: list[int]
+    """How many cards lie on the table."""
+    trick: list[int]
+    """Card indexes on the table, ``trick_size`` values a row."""
+    broken: list[bool]
+    points: list[int]
+    """By seat, a value for each a row."""
+
+
 _Fields = tuple[int, int, int, int, tuple[int, ...], bool, tuple[int, ...]]
 _play_view: Final[Callable[[_Fields], PlayView]] = partial(tuple.__new__, PlayView)
 """A view from its fields, without the detour that a named tuple's own constructor makes: one is built per decision."""
@@ -58,3 +74,17 @@ def play_view(hand: Hand) -> PlayView:
     """What the seat that owes a card sees."""
     seat = hand.turn
     return _play_view((seat, hand.hands[seat], hand.legal, hand.leader, tuple(hand.trick), hand.broken, hand.points))
+
+
+def play_columns(hands: Sequence[Hand]) -> PlayColumns:
+    """The same for many hands, in which the same or different seats owe a card."""
+    tricks = [hand.trick for hand in hands]
+    return PlayColumns(
+        [hand.hands[hand.turn] for hand in hands],
+        [hand.legal for hand in hands],
+        [hand.leader for hand in hands],
+        [len(trick) for trick in tricks],
+        list(chain.from_iterable(tricks)),
+        [hand.broken for hand in hands],
+        list(chain.from_iterable([hand.points for hand in hands])),
+    )

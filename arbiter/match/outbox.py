@@ -7,10 +7,58 @@ from typing import Final
 
 from arbiter.api.bot.v1 import bot_pb2 as pb
 from arbiter.api.game.v1 import match_pb2
-from arbiter.engine import PassDirection, PlayView, Trick
+from arbiter.engine import Hand, PassDirection, Trick, play_columns
 from arbiter.engine.cards import PLANE, PLANE_MASK
 from arbiter.links import FaultCode
 from arbiter.wire.rule_set import direction_to_number
+
+
+class TrickLog:
+    """Tricks that were completed, written once for all bots: each of them sits at every table."""
+
+    def __init__(self) -> None:
+        self._readers: list[list[pb.TrickResults]] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        # Plain lists: one extend per column when sent is cheaper than one append to a message per value.
+        self._tables: list[int] = []
+        self._leaders: list[int] = []
+        self._cards: list[int] = []
+        self._winners: list[int] = []
+        self._points: list[int] = []
+
+    def reader(self) -> list[pb.TrickResults]:
+        """A list to which everything that is written from now on comes whenever :meth:`flush` is called."""
+        self._readers.append([])
+        return self._readers[-1]
+
+    def leave(self, reader: list[pb.TrickResults]) -> None:
+        """Nothing more comes to this reader."""
+        self._readers = [other for other in self._readers if other is not reader]
+
+    def add(self, table: int, trick: Trick) -> None:
+        """A trick was completed."""
+        leader, cards, winner, points = trick
+        self._tables.append(table)
+        self._leaders.append(leader)
+        self._cards += cards
+        self._winners.append(-1 if winner is None else winner)
+        self._points.append(points)
+
+    def flush(self) -> None:
+        """Hand out what was written since this was last called."""
+        if self._tables:
+            tricks = pb.TrickResults(
+                table=self._tables,
+                leader=self._leaders,
+                cards=self._cards,
+                winner=self._winners,
+                points=self._points,
+            )
+            self._begin()
+            for reader in self._readers:
+                reader.append(tricks)
 
 
 class Outbox:
@@ -20,8 +68,10 @@ class Outbox:
     (an offence can end it before every seat has played), a message is closed and the next one begun.
     """
 
-    def __init__(self, two_packs: bool) -> None:
+    def __init__(self, two_packs: bool, tricks: TrickLog) -> None:
         self._two_packs: Final = two_packs
+        self._log: Final = tricks
+        self._tricks: Final = tricks.reader()
         self._closed: list[pb.SitResponse] = []
         self._begin()
 
@@ -29,21 +79,15 @@ class Outbox:
         self._batch = pb.SitResponse()
         self._begun: set[int] = set()
         """Tables whose hand begins in this message."""
-        # Plain lists here: one extend per column when sent is cheaper than one append to a message per value.
-        self._play_ids: list[int] = []
-        self._play_tables: list[int] = []
-        self._play_hands: list[int] = []
-        self._play_legal: list[int] = []
-        self._play_leaders: list[int] = []
-        self._play_sizes: list[int] = []
-        self._play_tricks: list[int] = []
-        self._play_broken: list[bool] = []
-        self._play_points: list[int] = []
-        self._trick_tables: list[int] = []
-        self._trick_leaders: list[int] = []
-        self._trick_cards: list[int] = []
-        self._trick_winners: list[int] = []
-        self._trick_points: list[int] = []
+        # Rows of what comes often, which become columns when the message is closed: dearest is a call for each value.
+        self._deals: list[tuple[int, int, int, int, int, int]] = []
+        self._deal_totals: list[int] = []
+        self._received_tables: list[int] = []
+        self._received_cards: list[int] = []
+        self._passed_cards: list[int] = []
+        self._results: list[tuple[int, int]] = []
+        self._result_points: list[int] = []
+        self._result_totals: list[int] = []
 
     def match_start(self, start: pb.MatchStart) -> None:
         """The first word of a sitting."""
@@ -65,16 +109,8 @@ class Outbox:
     ) -> None:
         """A hand begins; ``hand`` is the seat's own cards as a mask."""
         self._begun.add(table)
-        deals = self._batch.deals
-        deals.table.append(table)
-        deals.hand_number.append(hand_number)
-        deals.seat.append(seat)
-        deals.dealer.append(dealer)
-        deals.direction.append(direction_to_number(direction))  # type: ignore[arg-type]  # the number of a member
-        deals.hand.append(hand & PLANE_MASK)
-        if self._two_packs:
-            deals.hand_twice.append(hand >> PLANE)
-        deals.totals.extend(totals)
+        self._deals.append((table, hand_number, seat, dealer, direction_to_number(direction), hand))
+        self._deal_totals += totals
 
     def ask_pass(self, request_id: int, table: int) -> None:
         """Cards to pass are due."""
@@ -84,31 +120,9 @@ class Outbox:
     def received(self, table: int, cards: Sequence[int], passed: Sequence[int]) -> None:
         """Cards came in the pass, and others went."""
         self._begun.add(table)
-        self._batch.cards_received.table.append(table)
-        self._batch.cards_received.cards.extend(cards)
-        self._batch.cards_received.passed.extend(passed)
-
-    def ask_play(self, request_id: int, table: int, view: PlayView) -> None:
-        """A card is due."""
-        self._play_ids.append(request_id)
-        self._play_tables.append(table)
-        self._play_hands.append(view.hand)
-        self._play_legal.append(view.legal)
-        self._play_leaders.append(view.leader)
-        trick = view.trick
-        self._play_sizes.append(len(trick))
-        self._play_tricks += trick
-        self._play_broken.append(view.broken)
-        self._play_points += view.points
-
-    def trick(self, table: int, trick: Trick) -> None:
-        """A trick was completed."""
-        leader, cards, winner, points = trick
-        self._trick_tables.append(table)
-        self._trick_leaders.append(leader)
-        self._trick_cards += cards
-        self._trick_winners.append(-1 if winner is None else winner)
-        self._trick_points.append(points)
+        self._received_tables.append(table)
+        self._received_cards += cards
+        self._passed_cards += passed
 
     def ask_moon(self, request_id: int, table: int, subtract_by_default: bool) -> None:
         """A choice about a moon is due."""
@@ -121,11 +135,9 @@ class Outbox:
         """A hand ended."""
         if table in self._begun:
             self._close()
-        results = self._batch.hand_results
-        results.table.append(table)
-        results.points.extend(points)
-        results.totals.extend(totals)
-        results.moon.append(-1 if moon is None else moon)
+        self._results.append((table, -1 if moon is None else moon))
+        self._result_points += points
+        self._result_totals += totals
 
     def game_result(self, table: int, winners: Sequence[int]) -> None:
         """A game ended."""
@@ -139,42 +151,73 @@ class Outbox:
         faults.table.append(table)
         faults.detail.append(detail)
 
-    def take(self, time_left: float) -> list[pb.SitResponse]:
+    def leave(self) -> None:
+        """Nothing more is sent to this bot."""
+        self._log.leave(self._tricks)
+
+    def take(self, time_left: float, plays: Sequence[tuple[int, int, Hand]] = ()) -> list[pb.SitResponse]:
         """Everything gathered, mostly as one message; the outbox is empty afterwards.
 
         Args:
             time_left: what the bot's clock holds, in seconds.
+            plays: cards that are due beside: the request's id, its table, and the hand, which waits for this seat.
         """
+        if plays:
+            self._ask_plays(plays)
         self._close()
         batches, self._closed = self._closed, []
         for batch in batches:
             batch.time_left.FromNanoseconds(max(0, round(time_left * 1e9)))
         return batches
 
+    def _ask_plays(self, asked: Sequence[tuple[int, int, Hand]]) -> None:
+        numbers, tables, hands = zip(*asked, strict=True)
+        seen = play_columns(hands)
+        plays = self._batch.play_requests
+        plays.request_id.extend(numbers)
+        plays.table.extend(tables)
+        if self._two_packs:
+            plays.hand.extend([hand & PLANE_MASK for hand in seen.hand])
+            plays.hand_twice.extend([hand >> PLANE for hand in seen.hand])
+        else:
+            plays.hand.extend(seen.hand)
+        plays.legal.extend(seen.legal)
+        plays.leader.extend(seen.leader)
+        plays.trick_size.extend(seen.trick_size)
+        plays.trick.extend(seen.trick)
+        plays.hearts_broken.extend(seen.broken)
+        plays.points.extend(seen.points)
+
     def _close(self) -> None:
-        """Turn the columns into a message that is ready to be sent."""
+        """Make the message ready to be sent, and begin the next one."""
         batch = self._batch
-        if self._play_ids:
-            plays = batch.play_requests
-            plays.request_id.extend(self._play_ids)
-            plays.table.extend(self._play_tables)
+        if self._deals:
+            tables, numbers, seats, dealers, directions, hands = zip(*self._deals, strict=True)
+            deals = batch.deals
+            deals.table.extend(tables)
+            deals.hand_number.extend(numbers)
+            deals.seat.extend(seats)
+            deals.dealer.extend(dealers)
+            deals.direction.extend(directions)
+            deals.hand.extend([hand & PLANE_MASK for hand in hands])
             if self._two_packs:
-                plays.hand.extend([hand & PLANE_MASK for hand in self._play_hands])
-                plays.hand_twice.extend([hand >> PLANE for hand in self._play_hands])
-            else:
-                plays.hand.extend(self._play_hands)
-            plays.legal.extend(self._play_legal)
-            plays.leader.extend(self._play_leaders)
-            plays.trick_size.extend(self._play_sizes)
-            plays.trick.extend(self._play_tricks)
-            plays.hearts_broken.extend(self._play_broken)
-            plays.points.extend(self._play_points)
-        if self._trick_tables:
-            tricks = batch.trick_results
-            tricks.table.extend(self._trick_tables)
-            tricks.leader.extend(self._trick_leaders)
-            tricks.cards.extend(self._trick_cards)
-            tricks.winner.extend(self._trick_winners)
-            tricks.points.extend(self._trick_points)
+                deals.hand_twice.extend([hand >> PLANE for hand in hands])
+            deals.totals.extend(self._deal_totals)
+        if self._received_tables:
+            received = batch.cards_received
+            received.table.extend(self._received_tables)
+            received.cards.extend(self._received_cards)
+            received.passed.extend(self._passed_cards)
+        if self._results:
+            tables, moons = zip(*self._results, strict=True)
+            results = batch.hand_results
+            results.table.extend(tables)
+            results.points.extend(self._result_points)
+            results.totals.extend(self._result_totals)
+            results.moon.extend(moons)
+        self._log.flush()
+        for tricks in self._tricks:
+            batch.trick_results.MergeFrom(tricks)
+        self._tricks.clear()
         self._closed.append(batch)
         self._begin()

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
-from arbiter.engine import PlayView
+from arbiter.api.bot.v1 import bot_pb2
 from arbiter.links import Link
 from arbiter.match.clock import RunningClock
-from arbiter.match.outbox import Outbox
+from arbiter.match.outbox import Outbox, TrickLog
 from arbiter.match.plan import SeatedBot
 
 if TYPE_CHECKING:
@@ -35,13 +35,14 @@ class Player:
         bot: SeatedBot,
         link: Link,
         two_packs: bool,
+        tricks: TrickLog,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.place: Final = place
         """Its place in the sitting's list of bots."""
         self.bot: Final = bot
         self.link: Final = link
-        self.outbox: Final = Outbox(two_packs)
+        self.outbox: Final = Outbox(two_packs, tricks)
         self.open: Final[dict[int, tuple[Due, Table]]] = {}
         """Unanswered requests by id."""
         self.asked = 0
@@ -58,13 +59,29 @@ class Player:
         """Request cards to pass."""
         self.outbox.ask_pass(self._next_id(Due.PASS, table), table.board)
 
-    def ask_card(self, table: Table, view: PlayView) -> None:
-        """Request a card."""
-        self.outbox.ask_play(self._next_id(Due.CARD, table), table.board, view)
+    def ask_card(self, table: Table) -> None:
+        """Request a card of the table's hand."""
+        # Most requests are these, so this is _next_id without a call.
+        self.asked = number = self.asked + 1
+        self.open[number] = Due.CARD, table
+        if number == self.sent + 1:
+            self.due.set()
 
     def ask_moon(self, table: Table, subtract_by_default: bool) -> None:
         """Request a choice about a moon."""
         self.outbox.ask_moon(self._next_id(Due.MOON, table), table.board, subtract_by_default)
+
+    def batches(self) -> list[bot_pb2.SitResponse]:
+        """What is due to the bot, as messages to be sent now."""
+        plays = []
+        for number, (due, table) in reversed(self.open.items()):
+            if number <= self.sent:
+                break
+            if due is Due.CARD:
+                plays.append((number, table.board, table.hand))
+        plays.reverse()
+        self.sent = self.asked
+        return self.outbox.take(max(0.0, self.clock.bank), plays)
 
     def take(self, request_id: int, due: Due) -> Table | None:
         """The table that an answer belongs to, its request now closed; None when the bot was sent no such request."""
@@ -75,7 +92,8 @@ class Player:
         return request[1]
 
     def _next_id(self, due: Due, table: Table) -> int:
-        self.asked += 1
-        self.open[self.asked] = due, table
-        self.due.set()
-        return self.asked
+        self.asked = number = self.asked + 1
+        self.open[number] = due, table
+        if number == self.sent + 1:  # once a batch: its first request
+            self.due.set()
+        return number

@@ -17,11 +17,12 @@ from typing import Final, TypeVar
 from arbiter.api.bot.v1 import bot_pb2
 from arbiter.api.game.v1 import match_pb2
 from arbiter.cage import BotLoad, Load
-from arbiter.engine import Rules, compile_rules
+from arbiter.engine import Rules, Trick, compile_rules
 from arbiter.links import Ending, FaultCode, Link, LinkLost
 from arbiter.match.clock import TimeUsed
 from arbiter.match.faults import Fault
 from arbiter.match.messages import clock_to_message
+from arbiter.match.outbox import TrickLog
 from arbiter.match.plan import MatchFormat, SittingPlan
 from arbiter.match.player import Due, Player
 from arbiter.match.record import HandRecord
@@ -104,8 +105,9 @@ class _Sitting:
         self._plan: Final = plan
         self._rules: Final[Rules] = compile_rules(plan.rules)
         self._on_hand: Final = on_hand
+        self._tricks: Final = TrickLog()
         self._players: Final = [
-            Player(place, bot, link, self._rules.two_packs, now)
+            Player(place, bot, link, self._rules.two_packs, self._tricks, now)
             for place, (bot, link) in enumerate(zip(plan.bots, links, strict=True))
         ]
         self._now: Final = now
@@ -192,16 +194,15 @@ class _Sitting:
         player.outbox.match_end()
         with contextlib.suppress(LinkLost, TimeoutError):
             async with asyncio.timeout(END_GRACE):
-                for batch in player.outbox.take(max(0.0, player.clock.bank)):
+                for batch in player.batches():
                     await player.link.send(batch)
 
     async def _send(self, player: Player) -> None:
         """Send what is due. The clock runs from here on: a bot that does not read holds the sending up."""
-        player.sent = player.asked
         player.clock.start()
         try:
             async with asyncio.timeout(max(0.0, player.clock.patience)):
-                for batch in player.outbox.take(max(0.0, player.clock.bank)):
+                for batch in player.batches():
                     await player.link.send(batch)
         except TimeoutError:
             self._look_at_machine()
@@ -306,23 +307,38 @@ class _Sitting:
             self._apply_short(player, answers, count)
             return
         cards = passes.cards
+        limit = self._plan.fault_limit
         for row, request_id in enumerate(passes.request_id):
-            if table := self._take(player, request_id, Due.PASS):
+            if table := player.take(request_id, Due.PASS):
                 table.pass_answered(player, cards[row * count : (row + 1) * count])
+            else:
+                self._refuse(player, request_id, Due.PASS)
+            if player.faults > limit:
+                return
         for request_id, card in zip(plays.request_id, plays.card, strict=True):
-            if table := self._take(player, request_id, Due.CARD):
-                table.card_answered(player, card)
+            if table := player.take(request_id, Due.CARD):
+                table.card_answered(card)
+            else:
+                self._refuse(player, request_id, Due.CARD)
+            if player.faults > limit:
+                return
         for request_id, subtract in zip(moons.request_id, moons.subtract, strict=True):
-            if table := self._take(player, request_id, Due.MOON):
+            if table := player.take(request_id, Due.MOON):
                 table.moon_answered(player, subtract)
+            else:
+                self._refuse(player, request_id, Due.MOON)
+            if player.faults > limit:
+                return
 
     def _apply_short(self, player: Player, answers: bot_pb2.SitRequest, count: int) -> None:
         """Columns of unequal length: a single pass with a wrong number of cards is an illegal pass, all else is
         nonsense."""
         passes = answers.passes
         if len(passes.request_id) == 1 and not answers.plays.request_id and not answers.moons.request_id:
-            if table := self._take(player, passes.request_id[0], Due.PASS):
+            if table := player.take(passes.request_id[0], Due.PASS):
                 table.pass_answered(player, passes.cards)
+            else:
+                self._refuse(player, passes.request_id[0], Due.PASS)
             return
         detail = (
             f"columns of unequal length: {len(passes.request_id)} pass requests with {len(passes.cards)} cards"
@@ -335,13 +351,10 @@ class _Sitting:
                 due, table = player.open.pop(request_id)
                 table.stand_in(player, due)
 
-    def _take(self, player: Player, request_id: int, due: Due) -> Table | None:
-        if player.faults > self._plan.fault_limit:
-            return None
-        table = player.take(request_id, due)
-        if table is None and (request_id > player.sent or request_id in player.open):
+    def _refuse(self, player: Player, request_id: int, due: Due) -> None:
+        """An answer to no request of this kind that is open. To one that was closed meanwhile it is only late."""
+        if request_id > player.sent or request_id in player.open:
             self._nonsense(player, f"answered request {request_id}, which asks for no {due.name.lower()}")
-        return table
 
     def _nonsense(self, player: Player, detail: str) -> None:
         fault = Fault(player.bot.entrant, FaultCode.PROTOCOL_ERROR, detail)
@@ -358,6 +371,7 @@ class _Sitting:
 
     def _put_out(self, player: Player) -> None:
         player.playing = False
+        player.outbox.leave()
         owed = list(player.open.values())
         player.open.clear()
         for due, table in owed:
@@ -385,6 +399,10 @@ class _Sitting:
         """See :class:`~arbiter.match.table.Floor`; a bot over the limit is put out after the message that did it."""
         player.faults += 1
         player.outbox.fault(fault.code, fault.board or 0, fault.detail)
+
+    def trick_done(self, board: int, trick: Trick) -> None:
+        """See :class:`~arbiter.match.table.Floor`."""
+        self._tricks.add(board, trick)
 
     def hand_done(self, record: HandRecord) -> None:
         """See :class:`~arbiter.match.table.Floor`."""

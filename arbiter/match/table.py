@@ -10,10 +10,12 @@ from arbiter.deals import deal, dealer
 from arbiter.engine import (
     CARDS,
     IllegalPass,
+    IllegalPlay,
     Moon,
     MoonChoice,
     Phase,
     Rules,
+    Trick,
     after_hand,
     check_pass,
     format_cards,
@@ -42,6 +44,9 @@ class Floor(Protocol):
 
     def charge(self, player: Player, fault: Fault) -> None:
         """A bot committed a fault."""
+
+    def trick_done(self, board: int, trick: Trick) -> None:
+        """A trick was completed."""
 
     def hand_done(self, record: HandRecord) -> None:
         """A hand ended."""
@@ -73,7 +78,7 @@ class Table:
         stand-in's is made."""
         seat = self._players.index(player)
         try:
-            check_pass(self._rules, self._hand.hands[seat], cards)
+            check_pass(self._rules, self.hand.hands[seat], cards)
         except IllegalPass as error:
             self._charge(seat, FaultCode.ILLEGAL_PASS, f"{error.reason}; sent {_shown(cards)}")
             self._fail_to_pass(seat)
@@ -81,13 +86,21 @@ class Table:
             self._passes[seat] = tuple(cards)
         self._advance()
 
-    def card_answered(self, player: Player, card: int) -> None:
+    def card_answered(self, card: int) -> None:
         """The bot whose turn it is plays this card index; an illegal card is charged and the stand-in's is played."""
-        hand = self._hand
-        if card < len(CARDS) and hand.legal >> card & 1:
-            self._play(card)
+        hand = self.hand
+        try:
+            hand.play(card)
+        except IllegalPlay as error:
+            self._illegal_card(card, error)
         else:
-            self._illegal_card(card)
+            if hand.led:  # most cards: the trick goes on
+                player = self._players[hand.turn]
+                if player.playing:
+                    player.ask_card(self)
+                    return
+            else:
+                self._trick_done()
         self._advance()
 
     def moon_answered(self, player: Player, subtract: bool) -> None:
@@ -114,7 +127,7 @@ class Table:
         count = self.board if self._plan.format is MatchFormat.HANDS else number
         dealt = deal(self._rules, self._plan.deal_seed, self.board, number)
         self._dealt = dealt
-        self._hand = new_hand(
+        self.hand = new_hand(
             self._rules,
             dealt.hands,
             dealer=dealer(self._rules, count),
@@ -129,7 +142,7 @@ class Table:
         self._faults: list[Fault] = []
 
     def _deal(self) -> None:
-        hand = self._hand
+        hand = self.hand
         number = self._game.hand_number
         totals = self._game.totals
         for seat, player in enumerate(self._players):
@@ -148,25 +161,25 @@ class Table:
         passes = [cards for cards in self._passes if cards is not None]
         if len(passes) < self._rules.seats:
             return False
-        self._hand.exchange(passes)
-        moved = zip(self._hand.received or (), self._hand.passed or (), strict=True)
+        self.hand.exchange(passes)
+        moved = zip(self.hand.received or (), self.hand.passed or (), strict=True)
         for player, (received, passed) in zip(self._players, moved, strict=True):
             if player.playing:
                 player.outbox.received(self.board, received, passed)
         if self._offenders:
-            self._hand.end_by_offence(*sorted(self._offenders))
+            self.hand.end_by_offence(*sorted(self._offenders))
         return True
 
     def _advance(self) -> None:
         """Go on until a bot owes an answer or the board is done: with stand-ins alone, through a whole game."""
         while not self._done:
-            if self._hand.phase is Phase.PASSING:
+            if self.hand.phase is Phase.PASSING:
                 if not self._exchange():
                     return
-            elif self._hand.phase is Phase.PLAYING:
-                player = self._players[self._hand.turn]
+            elif self.hand.phase is Phase.PLAYING:
+                player = self._players[self.hand.turn]
                 if player.playing:
-                    player.ask_card(self, play_view(self._hand))
+                    player.ask_card(self)
                     return
                 self._fail_to_play()
             else:
@@ -174,25 +187,19 @@ class Table:
                     return
                 self._end_hand(self._choice.default if self._choice else None)
 
-    def _play(self, card: int) -> None:
-        hand = self._hand
-        hand.play(card)
-        if not hand.led:
-            trick = hand.tricks[-1]
-            for player in self._players:
-                if player.playing:
-                    player.outbox.trick(self.board, trick)
-            if self._plan.early_end and hand.settled:
-                hand.end_early()
+    def _trick_done(self) -> None:
+        hand = self.hand
+        self._floor.trick_done(self.board, hand.tricks[-1])
+        if self._plan.early_end and hand.settled:
+            hand.end_early()
 
-    def _illegal_card(self, card: int) -> None:
-        hand = self._hand
+    def _illegal_card(self, card: int, error: IllegalPlay) -> None:
+        hand = self.hand
         seat = hand.turn
         legal = format_cards(hand.legal_indexes)
         if card >= len(CARDS):
             self._charge(seat, FaultCode.ILLEGAL_PLAY, f"{card} is no card index (0 to 51); legal: {legal}")
         else:
-            error = hand.why_illegal(card)
             self._charge(seat, FaultCode.ILLEGAL_PLAY, f"{error.reason}; legal: {legal}")
             if error.revoke and self._rules.source.revoke is Revoke.OFFENDER_TAKES_ALL:
                 hand.end_by_offence(seat)
@@ -202,14 +209,14 @@ class Table:
     def _fail_to_pass(self, seat: int) -> None:
         """A seat gives no legal pass. Where that ends the hand, it does so once all have passed."""
         self._stand_ins.add(seat)
-        self._passes[seat] = stand_in_pass(pass_view(self._hand, seat))
+        self._passes[seat] = stand_in_pass(pass_view(self.hand, seat))
         if self._penalised(seat):
             self._offenders.add(seat)
 
     def _fail_to_play(self) -> None:
         """The seat whose turn it is gives no legal card."""
-        if self._penalised(self._hand.turn):
-            self._hand.end_by_offence(self._hand.turn)
+        if self._penalised(self.hand.turn):
+            self.hand.end_by_offence(self.hand.turn)
         else:
             self._stand_in_card()
 
@@ -219,19 +226,21 @@ class Table:
         return self._plan.fault_policy is FaultPolicy.PENALTY and seat in self._present
 
     def _stand_in_card(self) -> None:
-        self._stand_ins.add(self._hand.turn)
-        self._play(stand_in_card(play_view(self._hand)))
+        self._stand_ins.add(self.hand.turn)
+        self.hand.play(stand_in_card(play_view(self.hand)))
+        if not self.hand.led:
+            self._trick_done()
 
     def _charge(self, seat: int, code: FaultCode, detail: str) -> None:
         player = self._players[seat]
-        trick = len(self._hand.tricks) + 1 if self._hand.phase is Phase.PLAYING else None
+        trick = len(self.hand.tricks) + 1 if self.hand.phase is Phase.PLAYING else None
         fault = Fault(player.bot.entrant, code, detail, self.board, self._game.hand_number, seat, trick)
         self._faults.append(fault)
         self._floor.charge(player, fault)
 
     def _moon_asked(self) -> bool:
         """Ask the shooter of a moon where it has a choice; False when nobody has to be waited for."""
-        hand = self._hand
+        hand = self.hand
         if not hand.offenders:
             self._choice = moon_choice(self._rules, self._game, hand.penalty_taken, hand.bonus_taken)
         if self._choice is None:
@@ -244,7 +253,7 @@ class Table:
         return True
 
     def _end_hand(self, chosen: Moon | None) -> None:
-        hand = self._hand
+        hand = self.hand
         score = score_hand(self._rules, hand.penalty_taken, hand.bonus_taken, offenders=hand.offenders, moon=chosen)
         number = self._game.hand_number
         self._game = after_hand(self._rules, self._game, score)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import accumulate, islice
 from typing import Final, TypeVar
 
 from arbiter import __version__
 from arbiter.api.bot.v1 import bot_pb2 as pb
 from arbiter.api.game.v1 import match_pb2
 from arbiter.engine.cards import PLANE, Card
-from arbiter.engine.hand import Trick
 from arbiter.engine.rules import compile_rules
 from arbiter.sdk.bot import Bot
 from arbiter.sdk.views import CardView, HandResult, MatchInfo, MoonView, PassView, Table
@@ -128,66 +129,41 @@ class Session:
     def _plays(self, match: MatchInfo, requests: pb.PlayRequests) -> Iterator[pb.SitRequest]:
         ids = list(requests.request_id)
         views = self._card_views(match, requests)
-        answered: list[int] = []
         cards: list[int] = []
-        sent = time.monotonic()
+        done = 0
+        now = time.monotonic
+        pause = now() + ANSWER_PAUSE
         chosen = _each(self.bot.choose_cards(views), "choose_cards")
-        count = 0
-        for request_id, card in zip(ids, chosen, strict=False):
-            count += 1
-            answered.append(request_id)
+        for card in islice(chosen, len(ids)):
             cards.append(card.index if type(card) is Card else _index(card, "choose_card"))
-            if time.monotonic() - sent > ANSWER_PAUSE:
-                yield pb.SitRequest(plays=pb.PlayAnswers(request_id=answered, card=cards))
-                answered, cards = [], []
-                sent = time.monotonic()
-        if answered:
-            yield pb.SitRequest(plays=pb.PlayAnswers(request_id=answered, card=cards))
-        _check_count("choose_cards", count, len(ids), chosen)
+            if now() > pause:
+                yield pb.SitRequest(plays=pb.PlayAnswers(request_id=ids[done : len(cards)], card=cards[done:]))
+                done = len(cards)
+                pause = now() + ANSWER_PAUSE
+        if done < len(cards):
+            yield pb.SitRequest(plays=pb.PlayAnswers(request_id=ids[done : len(cards)], card=cards[done:]))
+        _check_count("choose_cards", len(cards), len(ids), chosen)
 
     def _card_views(self, match: MatchInfo, requests: pb.PlayRequests) -> list[CardView]:
-        seats = match.rules.players
-        tables = self._tables
-        points = list(requests.points)
-        tricks = list(requests.trick)
-        views: list[CardView] = []
-        point_at = trick_at = 0
-        for table, hand, legal, leader, size, broken in zip(
-            requests.table,
+        sizes = list(requests.trick_size)
+        on_table = tuple(requests.trick)
+        columns = zip(
+            map(self._tables.__getitem__, requests.table),
             _hands(requests.hand, requests.hand_twice),
             requests.legal,
             requests.leader,
-            requests.trick_size,
+            [on_table[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)],
             requests.hearts_broken,
+            _rows(requests.points, match.rules.players),
             strict=True,
-        ):
-            trick_end = trick_at + size
-            point_end = point_at + seats
-            views.append(
-                CardView(
-                    tables[table],
-                    hand,
-                    legal,
-                    leader,
-                    tuple(tricks[trick_at:trick_end]),
-                    broken,
-                    tuple(points[point_at:point_end]),
-                )
-            )
-            trick_at, point_at = trick_end, point_end
-        return views
+        )
+        return list(map(_card_view, columns))
 
     def _trick_results(self, match: MatchInfo, results: pb.TrickResults) -> None:
-        seats = match.rules.players
         tables = self._tables
-        cards = list(results.cards)
-        at = 0
-        for table, leader, winner, points in zip(
-            results.table, results.leader, results.winner, results.points, strict=True
-        ):
-            end = at + seats
-            tables[table].tricks.append(Trick(leader, tuple(cards[at:end]), winner if winner >= 0 else None, points))
-            at = end
+        cards = _rows(results.cards, match.rules.players)
+        for row in zip(results.table, results.leader, cards, results.winner, results.points, strict=True):
+            tables[row[0]].new_tricks.append(row)
 
     def _moons(self, requests: pb.MoonRequests) -> pb.SitRequest:
         answers = pb.MoonAnswers(request_id=requests.request_id)
@@ -202,6 +178,18 @@ class Session:
             table = self._tables.pop(number)
             points, totals = tuple(results.points[at:end]), tuple(results.totals[at:end])
             self.bot.hand_ended(HandResult(table, points, totals, moon if moon >= 0 else None))
+
+
+_card_view: Final[Callable[[tuple[Table, int, int, int, tuple[int, ...], bool, tuple[int, ...]]], CardView]] = partial(
+    tuple.__new__, CardView
+)
+"""A view from its fields, without the detour that a named tuple's own constructor makes."""
+
+
+def _rows(column: Iterable[int], size: int) -> Iterator[tuple[int, ...]]:
+    """The rows of a column that has ``size`` values a row."""
+    values = iter(list(column))
+    return zip(*[values] * size, strict=True)
 
 
 def _hands(once: Iterable[int], twice: Iterable[int]) -> list[int]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 from arbiter.engine.cards import CARDS, Card, cards_of
 from arbiter.engine.hand import Trick
@@ -39,21 +40,27 @@ class MatchInfo:
         return self.rules.players
 
 
+TrickRow: TypeAlias = tuple[int, int, tuple[int, ...], int, int]
+"""A finished trick as it comes: table, leader, card indexes, winner or -1, points."""
+
+
 class Table:
     """What a bot knows of one table from the deal on; the views of a hand share it."""
 
     __slots__ = (
+        "_random",
+        "_tricks",
         "board",
         "dealer",
         "dealt_mask",
         "direction",
         "hand_number",
         "match",
+        "new_tricks",
         "passed",
         "received",
         "seat",
         "totals",
-        "tricks",
     )
 
     def __init__(
@@ -79,17 +86,42 @@ class Table:
         """Card indexes, once all seats have passed."""
         self.received: tuple[int, ...] = ()
         """The same of what came."""
-        self.tricks: list[Trick] = []
+        self._random: tuple[int, random.Random] | None = None
+        self._tricks: list[Trick] = []
+        self.new_tricks: list[TrickRow] = []
+        """Finished tricks that nobody has looked at yet."""
+
+    @property
+    def tricks(self) -> list[Trick]:
+        """All finished tricks of this hand, in order."""
+        if self.new_tricks:
+            for _, leader, cards, winner, points in self.new_tricks:
+                self._tricks.append(Trick(leader, cards, winner if winner >= 0 else None, points))
+            self.new_tricks.clear()
+        return self._tricks
+
+    def random_of(self, decision: int) -> random.Random:
+        """Randomness of the decision with this number within the hand, one and the same until the next is asked for."""
+        if self._random is None or self._random[0] != decision:
+            key = f"{self.match.bot_seed.hex()}/{self.board}/{self.hand_number}/{decision}"
+            self._random = decision, random.Random(key)
+        return self._random[1]
+
+    @property
+    def trick_count(self) -> int:
+        """How many tricks of this hand are finished."""
+        return len(self._tricks) + len(self.new_tricks)
 
 
-class _View:
+class _View(ABC):
     """What the three kinds of view share."""
 
-    __slots__ = ("_random", "table")
+    __slots__ = ()
 
-    def __init__(self, table: Table) -> None:
-        self.table: Final = table
-        self._random: random.Random | None = None
+    @property
+    @abstractmethod
+    def table(self) -> Table:
+        """What the bot knows of the table."""
 
     @property
     def match(self) -> MatchInfo:
@@ -147,21 +179,25 @@ class _View:
 
         A bot that draws from here and looks at no clock plays the same cards again under the same bot seed.
         """
-        if self._random is None:
-            table = self.table
-            key = f"{table.match.bot_seed.hex()}/{table.board}/{table.hand_number}/{self._decision()}"
-            self._random = random.Random(key)
-        return self._random
+        return self.table.random_of(self._decision())
 
     def _decision(self) -> int:
         """Number of the decision within its hand: 0 for the pass, then one per trick."""
-        return len(self.table.tricks) + 1
+        return self.table.trick_count + 1
 
 
 class PassView(_View):
     """A request for cards to pass."""
 
-    __slots__ = ()
+    __slots__ = ("_table",)
+
+    def __init__(self, table: Table) -> None:
+        self._table: Final = table
+
+    @property
+    def table(self) -> Table:
+        """What the bot knows of the table."""
+        return self._table
 
     @property
     def hand(self) -> list[Card]:
@@ -182,34 +218,27 @@ class PassView(_View):
         return 0
 
 
-class CardView(_View):
+class _CardFields(NamedTuple):
+    """What a request for a card says: a tuple, because one is made for each decision, and none is made faster."""
+
+    table: Table
+    """What the bot knows of the table."""
+    hand_mask: int
+    """The cards held as a mask."""
+    legal_mask: int
+    """What may be played, as a mask."""
+    leader: int
+    """Seat that led this trick; the bot's own when it leads."""
+    trick_indexes: tuple[int, ...]
+    """The cards on the table as card indexes, the leader's first."""
+    hearts_broken: bool
+    """Whether hearts are broken."""
+    points: tuple[int, ...]
+    """By seat: points taken so far in this hand."""
+
+
+class CardView(_CardFields, _View):
     """A request for a card to play."""
-
-    __slots__ = ("_trick", "hand_mask", "hearts_broken", "leader", "legal_mask", "points")
-
-    def __init__(
-        self,
-        table: Table,
-        hand_mask: int,
-        legal_mask: int,
-        leader: int,
-        trick: tuple[int, ...],
-        hearts_broken: bool,
-        points: tuple[int, ...],
-    ) -> None:
-        self.table = table  # type: ignore[misc]  # set here, not by super(): this runs once per decision
-        self._random = None
-        self.hand_mask: Final = hand_mask
-        """The cards held as a mask."""
-        self.legal_mask: Final = legal_mask
-        """What may be played, as a mask."""
-        self.leader: Final = leader
-        """Seat that led this trick; the bot's own when it leads."""
-        self._trick = trick
-        self.hearts_broken: Final = hearts_broken
-        """Whether hearts are broken."""
-        self.points: Final = points
-        """By seat: points taken so far in this hand."""
 
     @property
     def hand(self) -> list[Card]:
@@ -224,12 +253,7 @@ class CardView(_View):
     @property
     def trick(self) -> list[Card]:
         """The cards on the table, the leader's first."""
-        return [CARDS[index] for index in self._trick]
-
-    @property
-    def trick_indexes(self) -> tuple[int, ...]:
-        """The same as card indexes."""
-        return self._trick
+        return [CARDS[index] for index in self.trick_indexes]
 
     @property
     def tricks(self) -> list[Trick]:
@@ -250,12 +274,17 @@ class CardView(_View):
 class MoonView(_View):
     """The bot shot the moon and may choose what it costs."""
 
-    __slots__ = ("subtract_by_default",)
+    __slots__ = ("_table", "subtract_by_default")
 
     def __init__(self, table: Table, subtract_by_default: bool) -> None:
-        super().__init__(table)
+        self._table: Final = table
         self.subtract_by_default: Final = subtract_by_default
         """What stands when the bot gives no answer: True for subtracting."""
+
+    @property
+    def table(self) -> Table:
+        """What the bot knows of the table."""
+        return self._table
 
 
 @dataclass(frozen=True, slots=True)

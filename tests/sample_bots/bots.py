@@ -72,7 +72,7 @@ def view_of(match: MatchInfo, hand: Hand) -> CardView:
     """What the seat that owes a card sees of a hand that was played from its first card."""
     shown = play_view(hand)
     own = table(match, shown.seat, shown.hand, hand.direction)
-    own.tricks = list(hand.tricks)
+    own.tricks.extend(hand.tricks)
     if hand.passed is not None and hand.received is not None:
         own.passed, own.received = hand.passed[shown.seat], hand.received[shown.seat]
     return CardView(own, shown.hand, shown.legal, shown.leader, shown.trick, shown.broken, shown.points)

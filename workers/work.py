@@ -36,6 +36,10 @@ CALL_PATIENCE: Final = 10.0
 MAX_PAUSE: Final = 10.0
 """Longest pause in seconds between two tries to reach the arbiter."""
 
+HEARTBEAT: Final = 0.5
+"""Seconds between two questions whether the lease is still held, so that a tournament that the host pauses or cancels
+is left within a second."""
+
 RELEASE_PAUSE: Final = 1.0
 """Seconds of rest after giving a sitting back, so that a broken machine does not burn through the whole plan."""
 
@@ -192,13 +196,14 @@ class Worker:
         progress: Progress,
         playing: asyncio.Task[SittingRecord],
     ) -> None:
-        """Renew the lease several times within its length; end the play when it is held no more."""
-        pause = lease.duration.ToNanoseconds() / 1e9 / 5
+        """Renew the lease many times within its length; end the play when it is held no more."""
+        seconds = lease.duration.ToNanoseconds() / 1e9
+        pause = min(HEARTBEAT, seconds / 10)
         while True:
             await asyncio.sleep(pause)
             request = pb.RenewLeaseRequest(sitting=sitting, attempt=lease.attempt, hands=progress.hands)
             try:
-                renewed = await self._line.stub.RenewLease(request, timeout=pause * 4, metadata=self._line.metadata)
+                renewed = await self._line.stub.RenewLease(request, timeout=seconds * 0.4, metadata=self._line.metadata)
             except grpc.aio.AioRpcError as error:
                 # The arbiter may be away for a while; what was played is worth keeping, the first report stands.
                 log.warning("sitting %s: lease not renewed: %s", sitting, error.code().name)

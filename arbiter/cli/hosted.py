@@ -13,7 +13,7 @@ from arbiter.cli.console import errors
 from arbiter.cli.local import LocalOptions, run_tournament
 from arbiter.cli.progress import ProgressView
 from arbiter.errors import ArbiterError, InfrastructureError
-from arbiter.store import Store, Tournament, TournamentState
+from arbiter.store import Store, Tournament, TournamentState, TransitionRefused
 from arbiter.tournament import TournamentSpec
 
 log = logging.getLogger(__name__)
@@ -58,13 +58,11 @@ class Hosted:
         options = replace(self._options, workers=self._options.workers or spec.workers)
         errors.print(f"playing {tournament.id}", markup=False, highlight=False)
         try:
-            state = await run_tournament(self._store, tournament.id, options, ProgressView(errors))
-        except asyncio.CancelledError:
-            if self._store.tournament(tournament.id).state is TournamentState.PAUSED:
-                self._store.set_state(tournament.id, TournamentState.RUNNING, now=datetime.now(UTC))
-            raise
+            state = await run_tournament(self._store, tournament.id, options, ProgressView(errors), hosted=True)
         except ArbiterError as error:
-            # It is paused now; the host may start it again once the cause is gone. The others are not held up by it.
-            log.error("tournament %s: %s", tournament.id, error)
+            # The host may resume it once the cause is gone. The others are not held up by it.
+            log.error("tournament %s is paused: %s", tournament.id, error)
+            with contextlib.suppress(TransitionRefused):  # the host was quicker
+                self._store.set_state(tournament.id, TournamentState.PAUSED, now=datetime.now(UTC))
         else:
             errors.print(f"{tournament.id} is {state}", markup=False, highlight=False)

@@ -94,6 +94,36 @@ def start(
 
 
 @app.command()
+def pause(
+    tournament: TournamentId,
+    server: ServerAddress = None,
+    token: ApiToken = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+) -> None:
+    """Stop a running tournament within a second; what is being played is played again later. For the host."""
+    with TournamentClient(server, token, ca, plain_text) as client:
+        request = pb.PauseTournamentRequest(tournament=tournament)
+        errors.print(_said(client.call(client.stub.PauseTournament, request).tournament), markup=False, highlight=False)
+
+
+@app.command()
+def resume(
+    tournament: TournamentId,
+    server: ServerAddress = None,
+    token: ApiToken = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+) -> None:
+    """Go on with a paused tournament. For the host."""
+    with TournamentClient(server, token, ca, plain_text) as client:
+        request = pb.ResumeTournamentRequest(tournament=tournament)
+        errors.print(
+            _said(client.call(client.stub.ResumeTournament, request).tournament), markup=False, highlight=False
+        )
+
+
+@app.command()
 def cancel(
     tournament: TournamentId,
     server: ServerAddress = None,

@@ -135,11 +135,15 @@ async def run_tournament(
     view: ProgressView,
     begin: Callable[[], None] = lambda: None,
     enough: Callable[[], bool] = lambda: False,
+    *,
+    hosted: bool = False,
 ) -> TournamentState:
-    """Run or resume a tournament to its end, or until what is recorded is ``enough``; returns the final state.
+    """Run or resume a tournament to its end, or until what is recorded is ``enough``, or until it is paused or
+    cancelled; returns the state that it then has.
 
     When it ends in any other way, everything that was started is ended and the tournament is paused; what was recorded
-    stays. ``begin`` is called as soon as everything that can be missing is there: it writes the plan of a new
+    stays. A ``hosted`` tournament stays running then, and is not set running here: those are decisions of its
+    host. ``begin`` is called as soon as everything that can be missing is there: it writes the plan of a new
     tournament, so that a failed start leaves none behind.
 
     Raises:
@@ -163,7 +167,9 @@ async def run_tournament(
             listen = options.listen or f"unix:{run / 'arbiter.sock'}"
             server = await stack.enter_async_context(WorkerServer(desk, options.bots, tokens, listen))
             begin()
-            _claim(store, tournament)
+            if not hosted:
+                _set_running(store, tournament)
+            _free(store, tournament)
             queue = f"arbiter.{tournament}"
             commands = [
                 _worker_command(number, options, run, redis_url, queue, server.address, tokens.own)
@@ -178,15 +184,22 @@ async def run_tournament(
                     coordinator.run(), keeper.run(), watch_redis(), view.follow(store, tournament, desk.live)
                 )
             finally:
-                _pause(store, tournament)
+                if hosted:
+                    _free(store, tournament)
+                else:
+                    _pause(store, tournament)
 
 
-def _claim(store: Store, tournament: str) -> None:
-    """Set the tournament running. What a killed owner had leased is free at once, for its workers died with it."""
+def _set_running(store: Store, tournament: str) -> None:
     refuse_finished(store, tournament)
-    store.retry_failed(tournament)
-    if store.tournament(tournament).state is not TournamentState.RUNNING:
+    if store.tournament(tournament).state is TournamentState.RUNNING:
+        store.retry_failed(tournament)
+    else:
         store.set_state(tournament, TournamentState.RUNNING, now=datetime.now(UTC))
+
+
+def _free(store: Store, tournament: str) -> None:
+    """Take back what an owner that is gone had leased, for its workers died with it."""
     store.expire_leases(tournament, datetime.max.replace(tzinfo=UTC))
 
 

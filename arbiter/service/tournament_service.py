@@ -28,7 +28,7 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
 
     Args:
         store: plans and results.
-        hosting: makes, starts and cancels tournaments.
+        hosting: makes, starts, pauses and cancels tournaments.
         started: called on the event loop when there may be something to play.
     """
 
@@ -51,6 +51,21 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
         started = await asyncio.to_thread(self._hosting.start, token, await self._id(request.tournament))
         self._started()
         return pb.StartTournamentResponse(tournament=await asyncio.to_thread(self._message, started))
+
+    async def PauseTournament(self, request: pb.PauseTournamentRequest, context: Context) -> pb.PauseTournamentResponse:
+        """See the contract."""
+        token = caller(Scope.HOST)
+        paused = await asyncio.to_thread(self._hosting.pause, token, request.tournament)
+        return pb.PauseTournamentResponse(tournament=await asyncio.to_thread(self._message, paused))
+
+    async def ResumeTournament(
+        self, request: pb.ResumeTournamentRequest, context: Context
+    ) -> pb.ResumeTournamentResponse:
+        """See the contract."""
+        token = caller(Scope.HOST)
+        resumed = await asyncio.to_thread(self._hosting.resume, token, request.tournament)
+        self._started()
+        return pb.ResumeTournamentResponse(tournament=await asyncio.to_thread(self._message, resumed))
 
     async def CancelTournament(
         self, request: pb.CancelTournamentRequest, context: Context

@@ -126,6 +126,25 @@ def expire(session: Session, tournament: str, now: datetime, max_lost: int | Non
     return [_key(sitting) for sitting, _ in due]
 
 
+def holds(session: Session, key: SittingKey, attempt: int) -> bool:
+    """Whether the attempt holds the lease of the sitting."""
+    sitting = session.scalar(_select(key))
+    return sitting is not None and sitting.state is SittingState.LEASED and sitting.attempts == attempt
+
+
+def recall(session: Session, tournament: str, note: str) -> None:
+    """Take back all leases, held against nobody: the sittings are planned again, and their workers hear of it when they
+    next renew. The tournament's row must be locked, so that nothing is leased meanwhile."""
+    locks = _of(tournament, SittingState.LEASED).with_for_update()
+    ids = [sitting.id for sitting in session.scalars(locks)]
+    # Asked anew, for an attempt that was read before its sitting was locked may be another by now.
+    held = _held(tournament).where(SittingRow.id.in_(ids)).execution_options(populate_existing=True)
+    for sitting, attempt in session.execute(held) if ids else ():
+        sitting.state = SittingState.PLANNED
+        attempt.outcome = AttemptOutcome.RECALLED
+        attempt.note = note
+
+
 def release(
     session: Session, key: SittingKey, attempt: int, note: str, max_attempts: int, starved_entrant: int | None
 ) -> SittingState:

@@ -21,7 +21,7 @@ class TournamentState(StrEnum):
     DRAFT = "draft"  #: being put together; nothing is played
     SCHEDULED = "scheduled"  #: complete and fixed, waiting for its start
     RUNNING = "running"  #: its sittings are leased out
-    PAUSED = "paused"  #: nothing new is leased; results of what was leased are still taken
+    PAUSED = "paused"  #: nothing is played; what was being played waits to be played again
     COMPLETED = "completed"  #: every sitting is recorded, or as many as a gate's verdict took; final
     CANCELLED = "cancelled"  #: ended early by the host; final
     FAILED = "failed"  #: can't go on without the host, who may set it running again
@@ -179,6 +179,7 @@ class AttemptOutcome(StrEnum):
     LOST = "lost"  #: its lease expired, or its worker asked for the sitting anew
     RECORDED = "recorded"  #: its result stands
     SUPERSEDED = "superseded"  #: the result of another attempt stands
+    RECALLED = "recalled"  #: its tournament was paused or ended; held against nobody
     INFRASTRUCTURE = "infrastructure"  #: its worker gave it back: the machine failed, not a bot
 
 

@@ -148,14 +148,20 @@ class Store:
     def set_state(
         self, tournament: str, state: TournamentState, *, now: datetime, failure: str | None = None
     ) -> Tournament:
-        """Move a tournament on in its life and return it as it then is.
+        """Move a tournament on in its life and return it as it then is. Every change of its state comes through here.
 
-        `failure`, the reason, is given exactly for state ``failed``. Raises `TransitionRefused` for a change that
-        `TRANSITIONS` does not have, staying in the same state included.
+        All leases are taken back when it stops to be ``running``, held against nobody; failed sittings are planned anew
+        with all their tries when it begins to be. `failure`, the reason, is given exactly for state ``failed``. Raises
+        `TransitionRefused` for a change that `TRANSITIONS` does not have, staying in the same state included.
         """
         check_aware(now)
         with self._database.write() as session:
-            return plans.set_state(session, tournament, state, failure, now)
+            moved = plans.set_state(session, tournament, state, failure, now)
+            if state is TournamentState.RUNNING:
+                leasing.retry_failed(session, tournament)
+            else:
+                leasing.recall(session, tournament, f"its tournament is {state}")
+            return moved
 
     # -- leases --------------------------------------------------------------------------------------------------------
 
@@ -174,6 +180,11 @@ class Store:
         check_aware(now)
         with self._database.write() as session:
             return leasing.renew(session, key, attempt, now, duration)
+
+    def holds(self, key: SittingKey, attempt: int) -> bool:
+        """Whether an attempt holds its sitting's lease; only reads, so it is cheap to ask often."""
+        with self._database.read() as session:
+            return leasing.holds(session, key, attempt)
 
     def expire_leases(self, tournament: str, now: datetime, *, max_lost: int | None = None) -> list[SittingKey]:
         """Take back the leases that end at or before `now`; returns their sittings in schedule order.

@@ -37,6 +37,9 @@ from arbiter.tournament.spec import TournamentSpec
 LEASE: Final = timedelta(seconds=10)
 """How long a lease lasts unless it is renewed: a worker that died is noticed after this."""
 
+RENEWED_AFTER: Final = 0.2
+"""The share of a lease that must be over before a worker's question renews it."""
+
 MAX_REPLAY_BYTES: Final = 512 * 1024 * 1024
 """Largest replay, unpacked."""
 
@@ -86,6 +89,8 @@ class Desk:
         self._now: Final = now
         self._known: dict[str, _Known] = {}
         self._living: Final = threading.Lock()
+        self._renewed: Final[dict[SittingKey, tuple[int, datetime]]] = {}
+        """Of a sitting that is being played, the attempt and when its lease was renewed."""
         self.live: Final[dict[SittingKey, int]] = {}
         """Hands played so far in sittings that are being played; of others nothing, however calls cross."""
         self.changed: Callable[[], None] = lambda: None
@@ -94,22 +99,34 @@ class Desk:
     def lease(self, sitting: str, worker: str) -> Grant | LeaseRefusal:
         """Give a worker a sitting and all that is needed to play it, or say why not."""
         key = SittingKey.parse(sitting)
-        lease = self._store.lease(key, worker, self._now(), self.lease_duration)
+        now = self._now()
+        lease = self._store.lease(key, worker, now, self.lease_duration)
         if isinstance(lease, LeaseRefusal):
             return lease
         known, match = self._match(key)
         with self._living:
             self.live[key] = 0
+            self._renewed[key] = lease.attempt, now
         self.changed()
         return Grant(lease, _plan(known, match, key))
 
     def renew(self, sitting: str, attempt: int, hands: int) -> bool:
-        """Keep a lease alive; False when the attempt no longer holds it."""
-        key = SittingKey.parse(sitting)
+        """Keep a lease alive; False when the attempt no longer holds it.
+
+        Workers ask more often than leases have to be renewed, so that they soon hear of a tournament that is paused or
+        over; in between the database is only read.
+        """
+        key, now = SittingKey.parse(sitting), self._now()
         with self._living:
-            held = self._store.renew(key, attempt, self._now(), self.lease_duration)
+            current, renewed = self._renewed.get(key, (0, now))
+            if current == attempt and renewed <= now < renewed + self.lease_duration * RENEWED_AFTER:
+                held = self._store.holds(key, attempt)
+            elif held := self._store.renew(key, attempt, now, self.lease_duration):
+                self._renewed[key] = attempt, now
             if held:
                 self.live[key] = hands
+            elif current == attempt:
+                self._drop(key)
         return held
 
     def report(self, sitting: str, attempt: int, replay: bytes, logs: Sequence[BotLog], seconds: float) -> Recorded:
@@ -176,7 +193,11 @@ class Desk:
     def forget(self, key: SittingKey) -> None:
         """A sitting is not being played any more, as the store says already; a renewal under way ends first."""
         with self._living:
-            self.live.pop(key, None)
+            self._drop(key)
+
+    def _drop(self, key: SittingKey) -> None:
+        self.live.pop(key, None)
+        self._renewed.pop(key, None)
 
     def _match(self, key: SittingKey) -> tuple[_Known, Match]:
         """The match of a sitting and its tournament, read anew when its plan has grown; raises

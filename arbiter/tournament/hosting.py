@@ -19,6 +19,7 @@ from arbiter.store import (
     Token,
     Tournament,
     TournamentState,
+    TransitionRefused,
     UnknownTournament,
     VersionState,
 )
@@ -78,16 +79,31 @@ class Hosting:
 
     def start(self, token: Token, tournament: str) -> Tournament:
         """Let a tournament be played; raises `TransitionRefused` when it can't be."""
-        started = self._store.set_state(tournament, TournamentState.RUNNING, now=datetime.now(UTC))
-        self._store.retry_failed(tournament)
-        self._note(token, "tournament.start", tournament)
-        return started
+        return self._move(token, tournament, TournamentState.RUNNING, "start")
+
+    def pause(self, token: Token, tournament: str) -> Tournament:
+        """Stop the play: what is being played is ended and played again later, which is held against nobody.
+
+        Raises:
+            TransitionRefused: it is not running.
+        """
+        return self._move(token, tournament, TournamentState.PAUSED, "pause")
+
+    def resume(self, token: Token, tournament: str) -> Tournament:
+        """Go on with a tournament that is paused; raises `TransitionRefused` when it is not."""
+        state = self._store.tournament(tournament).state
+        if state is not TournamentState.PAUSED:
+            raise TransitionRefused(f"tournament {tournament!r} is {state}; only one that is paused can be resumed")
+        return self._move(token, tournament, TournamentState.RUNNING, "resume")
 
     def cancel(self, token: Token, tournament: str) -> Tournament:
-        """End a tournament for good; raises `TransitionRefused` when it is over."""
-        cancelled = self._store.set_state(tournament, TournamentState.CANCELLED, now=datetime.now(UTC))
-        self._note(token, "tournament.cancel", tournament)
-        return cancelled
+        """End a tournament for good, at once; raises `TransitionRefused` when it is over."""
+        return self._move(token, tournament, TournamentState.CANCELLED, "cancel")
+
+    def _move(self, token: Token, tournament: str, state: TournamentState, action: str) -> Tournament:
+        moved = self._store.set_state(tournament, state, now=datetime.now(UTC))
+        self._note(token, f"tournament.{action}", tournament)
+        return moved
 
     def _again(self, tournament_id: str, spec: TournamentSpec, entrants: list[Entrant]) -> Tournament:
         earlier = self._store.tournament(tournament_id)

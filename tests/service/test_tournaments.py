@@ -52,6 +52,16 @@ class Caller:
             pb.StartTournamentRequest(tournament=tournament), metadata=self.metadata
         ).tournament
 
+    def pause(self, tournament: str) -> pb.Tournament:
+        return self.stub.PauseTournament(
+            pb.PauseTournamentRequest(tournament=tournament), metadata=self.metadata
+        ).tournament
+
+    def resume(self, tournament: str) -> pb.Tournament:
+        return self.stub.ResumeTournament(
+            pb.ResumeTournamentRequest(tournament=tournament), metadata=self.metadata
+        ).tournament
+
     def cancel(self, tournament: str) -> pb.Tournament:
         return self.stub.CancelTournament(
             pb.CancelTournamentRequest(tournament=tournament), metadata=self.metadata
@@ -213,6 +223,8 @@ def test_only_the_host_makes_starts_and_cancels(service: Service, host: Caller, 
     calls: list[Callable[[], object]] = [
         lambda: ada.create(request_id="two"),
         lambda: ada.start(tournament),
+        lambda: ada.pause(tournament),
+        lambda: ada.resume(tournament),
         lambda: ada.cancel(tournament),
     ]
     for call in calls:
@@ -224,6 +236,20 @@ def test_only_the_host_makes_starts_and_cancels(service: Service, host: Caller, 
         host.start(tournament)
     assert refusal(caught.value)[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "WRONG_STATE")
     assert [entry.action for entry in service.store.accounts.audit(2)] == ["tournament.cancel", "tournament.create"]
+
+
+def test_a_tournament_is_paused_and_resumed(service: Service, host: Caller) -> None:
+    tournament = host.create().id
+    for refused in (host.pause, host.resume):
+        with pytest.raises(grpc.RpcError) as caught:
+            refused(tournament)
+        assert refusal(caught.value)[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "WRONG_STATE")
+    host.start(tournament)
+    assert host.pause(tournament).state == pb.TOURNAMENT_STATE_PAUSED
+    assert [each.state for each in host.watch(tournament)] == [pb.TOURNAMENT_STATE_PAUSED]
+    assert host.resume(tournament).state == pb.TOURNAMENT_STATE_RUNNING
+    actions = [entry.action for entry in service.store.accounts.audit(2)]
+    assert actions == ["tournament.resume", "tournament.pause"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arbiter.store import (
+    MAX_ATTEMPTS,
     Attempt,
     AttemptOutcome,
     Lease,
@@ -59,6 +60,42 @@ def test_a_sitting_that_another_worker_holds_is_not_leased_even_past_its_end(sto
     assert store.lease(KEY, "w2", after(1000), TERM) is LeaseRefusal.LEASED
     assert store.expire_leases("demo-1a2b", after(1000)) == [KEY]
     assert leased(store, KEY, "w2", 1000).attempt == 2
+
+
+@pytest.mark.parametrize("state", [TournamentState.PAUSED, TournamentState.COMPLETED, TournamentState.CANCELLED])
+def test_a_tournament_that_stops_takes_its_leases_back_and_holds_them_against_nobody(
+    store: Store, state: TournamentState
+) -> None:
+    create(store)
+    create(store, "other")
+    first, second = store.planned("demo-1a2b")[:2]
+    elsewhere = leased(store, store.planned("other")[0])
+    leased(store, first)
+    assert store.holds(first, 1)
+    store.set_state("demo-1a2b", state, now=after(1))
+    assert not store.holds(first, 1)
+    assert not store.renew(first, 1, after(1), TERM)
+    assert store.leases("demo-1a2b") == []
+    assert store.leases("other") == [elsewhere]
+    assert store.planned("demo-1a2b")[:2] == [first, second]
+    (attempt,) = store.attempts(first)
+    assert (attempt.outcome, attempt.note) == (AttemptOutcome.RECALLED, f"its tournament is {state}")
+    if state is TournamentState.PAUSED:
+        store.set_state("demo-1a2b", TournamentState.RUNNING, now=after(2))
+        for number in range(2, 2 + MAX_ATTEMPTS):
+            assert leased(store, first).attempt == number
+            store.release(first, number, "starved")
+        assert store.failed("demo-1a2b") == [first], "neither counted as a failure nor as a loss"
+
+
+def test_a_tournament_that_is_set_running_again_plans_its_failed_sittings_anew(store: Store) -> None:
+    create(store)
+    key = store.planned("demo-1a2b")[0]
+    store.release(key, leased(store, key).attempt, "no cage", max_attempts=1)
+    store.set_state("demo-1a2b", TournamentState.FAILED, now=after(1), failure="no cage")
+    store.set_state("demo-1a2b", TournamentState.RUNNING, now=after(2))
+    assert store.failed("demo-1a2b") == []
+    assert store.planned("demo-1a2b")[0] == key
 
 
 @pytest.mark.parametrize("state", [TournamentState.PAUSED, TournamentState.COMPLETED, TournamentState.CANCELLED])
@@ -132,13 +169,6 @@ def test_leases_expire_at_their_end_in_schedule_order(store: Store) -> None:
     assert store.attempts(keys[1])[0].note == "its lease expired"
     assert [lease.key for lease in store.leases("demo-1a2b")] == [keys[0]]
     assert store.expire_leases("demo-1a2b", after(31)) == []
-
-
-def test_leases_of_a_tournament_that_stopped_expire_too(store: Store) -> None:
-    create(store)
-    leased(store, KEY)
-    store.set_state("demo-1a2b", TournamentState.CANCELLED, now=START)
-    assert store.expire_leases("demo-1a2b", after(30)) == [KEY]
 
 
 def test_a_sitting_that_loses_lease_after_lease_fails_until_the_host_has_looked(store: Store) -> None:

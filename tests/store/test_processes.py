@@ -144,6 +144,33 @@ def test_of_many_that_start_a_tournament_one_does(store: Store) -> None:
         assert sum(pool.map(run, range(THREADS))) == 1
 
 
+def test_what_is_leased_while_a_tournament_is_paused_is_taken_back_or_refused(store: Store) -> None:
+    create(store, match_count=6, sittings=2)
+    keys = store.planned("demo-1a2b")
+    together = Barrier(THREADS)
+
+    def ask(number: int) -> list[Lease | LeaseRefusal]:
+        together.wait()
+        return [store.lease(key, f"w{number}", START, TERM) for key in keys]
+
+    def pause_and_resume() -> None:
+        together.wait()
+        for state in (TournamentState.PAUSED, TournamentState.RUNNING) * 5 + (TournamentState.PAUSED,):
+            store.set_state("demo-1a2b", state, now=START)
+            if state is TournamentState.PAUSED:
+                assert store.leases("demo-1a2b") == []
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        answers = [pool.submit(ask, number) for number in range(THREADS - 1)]
+        pool.submit(pause_and_resume).result()
+        leases = [lease for answer in answers for lease in answer.result() if isinstance(lease, Lease)]
+    assert store.leases("demo-1a2b") == []
+    assert store.planned("demo-1a2b") == keys
+    made = [(lease.key, lease.attempt) for lease in leases]
+    assert sorted(made) == [(key, each.number) for key in keys for each in store.attempts(key)]
+    assert {each.outcome for key in keys for each in store.attempts(key)} <= {AttemptOutcome.RECALLED}
+
+
 @pytest.mark.parametrize("job", ["stop-in-the-middle", "stop-after"])
 def test_a_writer_killed_in_mid_transaction_leaves_nothing_and_after_it_everything(
     target: str, start: Start, job: str

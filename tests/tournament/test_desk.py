@@ -28,8 +28,21 @@ from arbiter.store import (
 )
 from arbiter.tournament import Desk
 from arbiter.tournament import desk as desk_module
-from arbiter.tournament.desk import InvalidReport
-from tests.tournament.support import ID, SEED, Clock, Lowest, Revoker, create, granted, played, report, spec_of, text_of
+from arbiter.tournament.desk import LEASE, InvalidReport
+from tests.tournament.support import (
+    ID,
+    SEED,
+    START,
+    Clock,
+    Lowest,
+    Revoker,
+    create,
+    granted,
+    played,
+    report,
+    spec_of,
+    text_of,
+)
 
 FIRST = f"{ID}/0/0"
 SECOND = f"{ID}/0/1"
@@ -357,6 +370,33 @@ def test_hands_are_counted_while_the_lease_is_held_and_not_after(store: Store, d
     assert len(changes) == 1
     report(desk, grant)
     assert len(changes) == 2, "the coordinator is told"
+
+
+def test_a_lease_is_renewed_once_a_fifth_of_it_is_over_and_otherwise_only_looked_at(
+    store: Store, desk: Desk, clock: Clock
+) -> None:
+    create(store)
+    granted(desk, FIRST)
+    ends = []
+    for clock.seconds in (0.5, 1.0, 2.4, 2.5, 3.0, 4.5):
+        assert desk.renew(FIRST, 1, 1)
+        (lease,) = store.leases(ID)
+        ends.append((lease.expires_at - START - LEASE).total_seconds())
+    assert ends == [0, 0, 2.4, 2.4, 2.4, 4.5]
+
+
+@pytest.mark.parametrize("state", [TournamentState.PAUSED, TournamentState.CANCELLED])
+def test_a_worker_hears_at_its_next_question_that_its_tournament_is_not_played_any_more(
+    store: Store, desk: Desk, clock: Clock, state: TournamentState
+) -> None:
+    """fastchess#343."""
+    create(store)
+    grant = granted(desk, FIRST)
+    assert desk.renew(FIRST, 1, 1)
+    store.set_state(ID, state, now=clock())
+    assert not desk.renew(FIRST, 1, 2)
+    assert desk.live == {}
+    assert report(desk, grant) is Recorded.RECORDED, "a worker that was just done has not worked for nothing"
 
 
 def test_a_renewal_that_crosses_a_report_brings_no_hands_back(store: Store, desk: Desk) -> None:

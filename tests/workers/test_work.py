@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 import zlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -334,6 +335,30 @@ def test_a_sitting_whose_lease_was_lost_is_dropped(store: Store, bots: FileVersi
 
     at_work(test, store, bots)
     assert [attempt.outcome for attempt in store.attempts(KEY)] == [AttemptOutcome.LOST, AttemptOutcome.RUNNING]
+
+
+@pytest.mark.parametrize("state", [TournamentState.PAUSED, TournamentState.CANCELLED])
+def test_a_sitting_ends_with_its_tournament_however_long_a_bot_thinks(
+    store: Store, bots: FileVersions, tmp_path: Path, state: TournamentState
+) -> None:
+    """fastchess#343."""
+    silent = tmp_path / "silent"
+    shutil.copytree(LOWEST, silent)
+    (silent / "bot.py").write_text(SILENT)
+    create(store, bots, [silent, LOWEST, LOWEST, LOWEST], {"bank": 500, "hard_stop": 500})
+
+    async def test(place: Workplace) -> None:
+        desk = Desk(store)
+        async with place.arbiter(desk):
+            working = asyncio.ensure_future(place.worker.work(FIRST))
+            await until(lambda: KEY in desk.live)
+            store.set_state(ID, state, now=datetime.now(UTC))
+            await working
+        assert (place.reports(), place.left(), desk.live) == ([], [], {})
+
+    at_work(test, store, bots)
+    assert [attempt.outcome for attempt in store.attempts(KEY)] == [AttemptOutcome.RECALLED]
+    assert store.planned(ID)[0] == KEY
 
 
 def test_a_lease_is_renewed_while_it_is_played(store: Store, bots: FileVersions) -> None:

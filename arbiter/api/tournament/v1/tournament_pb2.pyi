@@ -39,7 +39,7 @@ class _TournamentStateEnumTypeWrapper(enum_type_wrapper._EnumTypeWrapper[_Tourna
     TOURNAMENT_STATE_RUNNING: _TournamentState.ValueType  # 3
     """It is played, or will be as soon as those before it are over."""
     TOURNAMENT_STATE_PAUSED: _TournamentState.ValueType  # 4
-    """Nothing new is played."""
+    """Nothing is played until the host resumes it."""
     TOURNAMENT_STATE_COMPLETED: _TournamentState.ValueType  # 5
     """Everything is recorded."""
     TOURNAMENT_STATE_CANCELLED: _TournamentState.ValueType  # 6
@@ -59,7 +59,7 @@ TOURNAMENT_STATE_SCHEDULED: TournamentState.ValueType  # 2
 TOURNAMENT_STATE_RUNNING: TournamentState.ValueType  # 3
 """It is played, or will be as soon as those before it are over."""
 TOURNAMENT_STATE_PAUSED: TournamentState.ValueType  # 4
-"""Nothing new is played."""
+"""Nothing is played until the host resumes it."""
 TOURNAMENT_STATE_COMPLETED: TournamentState.ValueType  # 5
 """Everything is recorded."""
 TOURNAMENT_STATE_CANCELLED: TournamentState.ValueType  # 6
@@ -314,6 +314,90 @@ class StartTournamentRequest(message.Message):
 
 @typing.final
 class StartTournamentResponse(message.Message):
+    """Answers that."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    TOURNAMENT_FIELD_NUMBER: builtins.int
+    @builtins.property
+    def tournament(self) -> Tournament:
+        """The tournament as it is now."""
+
+    def __init__(
+        self,
+        *,
+        tournament: Tournament | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class PauseTournamentRequest(message.Message):
+    """Asks for a pause."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    TOURNAMENT_FIELD_NUMBER: builtins.int
+    tournament: builtins.str
+    """Id of the tournament."""
+    def __init__(
+        self,
+        *,
+        tournament: builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class PauseTournamentResponse(message.Message):
+    """Answers that."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    TOURNAMENT_FIELD_NUMBER: builtins.int
+    @builtins.property
+    def tournament(self) -> Tournament:
+        """The tournament as it is now."""
+
+    def __init__(
+        self,
+        *,
+        tournament: Tournament | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class ResumeTournamentRequest(message.Message):
+    """Asks to go on."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    TOURNAMENT_FIELD_NUMBER: builtins.int
+    tournament: builtins.str
+    """Id of the tournament."""
+    def __init__(
+        self,
+        *,
+        tournament: builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class ResumeTournamentResponse(message.Message):
     """Answers that."""
 
     DESCRIPTOR: descriptor.Descriptor

@@ -45,6 +45,16 @@ class TournamentServiceStub(object):
                 request_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.StartTournamentRequest.SerializeToString,
                 response_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.StartTournamentResponse.FromString,
                 _registered_method=True)
+        self.PauseTournament = channel.unary_unary(
+                '/arbiter.api.tournament.v1.TournamentService/PauseTournament',
+                request_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.PauseTournamentRequest.SerializeToString,
+                response_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.PauseTournamentResponse.FromString,
+                _registered_method=True)
+        self.ResumeTournament = channel.unary_unary(
+                '/arbiter.api.tournament.v1.TournamentService/ResumeTournament',
+                request_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ResumeTournamentRequest.SerializeToString,
+                response_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ResumeTournamentResponse.FromString,
+                _registered_method=True)
         self.CancelTournament = channel.unary_unary(
                 '/arbiter.api.tournament.v1.TournamentService/CancelTournament',
                 request_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.CancelTournamentRequest.SerializeToString,
@@ -101,8 +111,23 @@ class TournamentServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PauseTournament(self, request, context):
+        """Stops the play of a running tournament within a second: sittings that are being played are ended, and played again after the
+        tournament is resumed, with fresh processes; that is held against nobody. Needs scope host.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResumeTournament(self, request, context):
+        """Goes on with a paused tournament. Needs scope host.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CancelTournament(self, request, context):
-        """Ends a tournament for good; what was recorded stays. Needs scope host.
+        """Ends a tournament for good, within a second; what was recorded stays. Needs scope host.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -162,6 +187,16 @@ def add_TournamentServiceServicer_to_server(servicer, server):
                     servicer.StartTournament,
                     request_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.StartTournamentRequest.FromString,
                     response_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.StartTournamentResponse.SerializeToString,
+            ),
+            'PauseTournament': grpc.unary_unary_rpc_method_handler(
+                    servicer.PauseTournament,
+                    request_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.PauseTournamentRequest.FromString,
+                    response_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.PauseTournamentResponse.SerializeToString,
+            ),
+            'ResumeTournament': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResumeTournament,
+                    request_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ResumeTournamentRequest.FromString,
+                    response_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ResumeTournamentResponse.SerializeToString,
             ),
             'CancelTournament': grpc.unary_unary_rpc_method_handler(
                     servicer.CancelTournament,
@@ -254,6 +289,60 @@ class TournamentService(object):
             '/arbiter.api.tournament.v1.TournamentService/StartTournament',
             arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.StartTournamentRequest.SerializeToString,
             arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.StartTournamentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PauseTournament(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/arbiter.api.tournament.v1.TournamentService/PauseTournament',
+            arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.PauseTournamentRequest.SerializeToString,
+            arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.PauseTournamentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResumeTournament(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/arbiter.api.tournament.v1.TournamentService/ResumeTournament',
+            arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ResumeTournamentRequest.SerializeToString,
+            arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ResumeTournamentResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -43,8 +43,14 @@ class TournamentServiceStub:
     """
     StartTournament: _grpc.UnaryUnaryMultiCallable[_tournament_pb2.StartTournamentRequest, _tournament_pb2.StartTournamentResponse]
     """Lets a tournament be played; tournaments are played one after the other, in the order of their start. Needs scope host."""
+    PauseTournament: _grpc.UnaryUnaryMultiCallable[_tournament_pb2.PauseTournamentRequest, _tournament_pb2.PauseTournamentResponse]
+    """Stops the play of a running tournament within a second: sittings that are being played are ended, and played again after the
+    tournament is resumed, with fresh processes; that is held against nobody. Needs scope host.
+    """
+    ResumeTournament: _grpc.UnaryUnaryMultiCallable[_tournament_pb2.ResumeTournamentRequest, _tournament_pb2.ResumeTournamentResponse]
+    """Goes on with a paused tournament. Needs scope host."""
     CancelTournament: _grpc.UnaryUnaryMultiCallable[_tournament_pb2.CancelTournamentRequest, _tournament_pb2.CancelTournamentResponse]
-    """Ends a tournament for good; what was recorded stays. Needs scope host."""
+    """Ends a tournament for good, within a second; what was recorded stays. Needs scope host."""
     GetTournament: _grpc.UnaryUnaryMultiCallable[_tournament_pb2.GetTournamentRequest, _tournament_pb2.GetTournamentResponse]
     """Gets a tournament."""
     ListTournaments: _grpc.UnaryUnaryMultiCallable[_tournament_pb2.ListTournamentsRequest, _tournament_pb2.ListTournamentsResponse]
@@ -69,8 +75,14 @@ class TournamentServiceAsyncStub(TournamentServiceStub):
     """
     StartTournament: _aio.UnaryUnaryMultiCallable[_tournament_pb2.StartTournamentRequest, _tournament_pb2.StartTournamentResponse]  # type: ignore[assignment]
     """Lets a tournament be played; tournaments are played one after the other, in the order of their start. Needs scope host."""
+    PauseTournament: _aio.UnaryUnaryMultiCallable[_tournament_pb2.PauseTournamentRequest, _tournament_pb2.PauseTournamentResponse]  # type: ignore[assignment]
+    """Stops the play of a running tournament within a second: sittings that are being played are ended, and played again after the
+    tournament is resumed, with fresh processes; that is held against nobody. Needs scope host.
+    """
+    ResumeTournament: _aio.UnaryUnaryMultiCallable[_tournament_pb2.ResumeTournamentRequest, _tournament_pb2.ResumeTournamentResponse]  # type: ignore[assignment]
+    """Goes on with a paused tournament. Needs scope host."""
     CancelTournament: _aio.UnaryUnaryMultiCallable[_tournament_pb2.CancelTournamentRequest, _tournament_pb2.CancelTournamentResponse]  # type: ignore[assignment]
-    """Ends a tournament for good; what was recorded stays. Needs scope host."""
+    """Ends a tournament for good, within a second; what was recorded stays. Needs scope host."""
     GetTournament: _aio.UnaryUnaryMultiCallable[_tournament_pb2.GetTournamentRequest, _tournament_pb2.GetTournamentResponse]  # type: ignore[assignment]
     """Gets a tournament."""
     ListTournaments: _aio.UnaryUnaryMultiCallable[_tournament_pb2.ListTournamentsRequest, _tournament_pb2.ListTournamentsResponse]  # type: ignore[assignment]
@@ -106,12 +118,30 @@ class TournamentServiceServicer(metaclass=_abc_1.ABCMeta):
         """Lets a tournament be played; tournaments are played one after the other, in the order of their start. Needs scope host."""
 
     @_abc_1.abstractmethod
+    def PauseTournament(
+        self,
+        request: _tournament_pb2.PauseTournamentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tournament_pb2.PauseTournamentResponse, _abc.Awaitable[_tournament_pb2.PauseTournamentResponse]]:
+        """Stops the play of a running tournament within a second: sittings that are being played are ended, and played again after the
+        tournament is resumed, with fresh processes; that is held against nobody. Needs scope host.
+        """
+
+    @_abc_1.abstractmethod
+    def ResumeTournament(
+        self,
+        request: _tournament_pb2.ResumeTournamentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tournament_pb2.ResumeTournamentResponse, _abc.Awaitable[_tournament_pb2.ResumeTournamentResponse]]:
+        """Goes on with a paused tournament. Needs scope host."""
+
+    @_abc_1.abstractmethod
     def CancelTournament(
         self,
         request: _tournament_pb2.CancelTournamentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tournament_pb2.CancelTournamentResponse, _abc.Awaitable[_tournament_pb2.CancelTournamentResponse]]:
-        """Ends a tournament for good; what was recorded stays. Needs scope host."""
+        """Ends a tournament for good, within a second; what was recorded stays. Needs scope host."""
 
     @_abc_1.abstractmethod
     def GetTournament(

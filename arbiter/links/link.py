@@ -33,7 +33,7 @@ class FaultCode(StrEnum):
 ENDING_FAULTS: Final = frozenset(
     {FaultCode.TIMEOUT, FaultCode.CRASH, FaultCode.DISCONNECT, FaultCode.OUT_OF_MEMORY},
 )
-"""Faults after which a bot can't play on."""
+"""Faults after which a bot can't play on. A protocol error is one where it leaves nothing to read from the bot."""
 
 
 class LinkLost(ArbiterError):

@@ -23,3 +23,5 @@ class Fault:
     seat: int | None = None
     trick: int | None = None
     """Number of the trick, from 1; None in the pass."""
+    lost: bool = False
+    """Whether the bot was lost by it and the stand-in played on."""

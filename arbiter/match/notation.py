@@ -45,7 +45,7 @@ _SUITS: Final = tuple(reversed(Suit))
 """Spades first, as in PBN."""
 
 _OF_THE_SITTING: Final = re.compile(
-    "format|sitting|matchformat|boards|seating|seatings|earlyend|faultpolicy"
+    "format|sitting|matchformat|boards|seating|seatings|earlyend|faultpolicy|faultlimit"
     "|(bot|entrant|digest)[0-9]+|rules|sittingfault|end"
 )
 """Names of the tags that belong to no hand, wherever they stand."""
@@ -65,6 +65,7 @@ def write_notation(replay: Replay) -> str:
         _tag("Seatings", replay.seatings.count or replay.seatings.kind.value),
         _tag("EarlyEnd", "yes" if replay.early_end else "no"),
         _tag("FaultPolicy", replay.fault_policy.value),
+        _tag("FaultLimit", replay.fault_limit),
     ]
     for place, bot in enumerate(replay.bots):
         lines += [
@@ -112,6 +113,7 @@ def read_notation(text: str) -> Replay:
         seatings=sitting.one("Seatings", lambda value: read_seatings(_word_or_number(value), rules)),
         early_end=sitting.one("EarlyEnd", _yes_or_no),
         fault_policy=sitting.one("FaultPolicy", _member(FaultPolicy)),
+        fault_limit=sitting.one("FaultLimit", _whole),
         bots=tuple(bots),
         hands=tuple(_hand(section) for section in hands),
         faults=sitting.all("SittingFault", _fault),
@@ -167,8 +169,10 @@ def _hand_lines(hand: HandRecord) -> Iterator[str]:
         yield _tag("Moon", hand.moon)
     yield _tag("Points", _joined(hand.points))
     yield _tag("Totals", _joined(hand.totals))
-    if hand.stand_ins:
-        yield _tag("StandIns", _joined(hand.stand_ins))
+    if hand.absent:
+        yield _tag("Absent", _joined(hand.absent))
+    if hand.missed:
+        yield _tag("Missed", " ".join(f"{seat}@{decision}" for seat, decision in hand.missed))
     for fault in hand.faults:
         yield _tag("Fault", _fault_text(fault))
 
@@ -194,7 +198,8 @@ def _hand(section: _Section) -> HandRecord:
         moon=section.optional("Moon", _whole, None),
         points=section.one("Points", _wholes),
         totals=section.one("Totals", _wholes),
-        stand_ins=section.optional("StandIns", _wholes, ()),
+        absent=section.optional("Absent", _wholes, ()),
+        missed=section.optional("Missed", _missed, ()),
         faults=section.all("Fault", _fault),
     )
 
@@ -264,17 +269,21 @@ def _trick(text: str) -> Trick:
 def _fault_text(fault: Fault) -> str:
     values: Sequence[int | None] = (fault.board, fault.hand, fault.seat, fault.trick)
     places = [f"{name} {value}" for name, value in zip(_FAULT_PLACES, values, strict=True) if value is not None]
-    return f"{' '.join([str(fault.entrant), fault.code.value, *places])}: {fault.detail}"
+    lost = ["lost"] if fault.lost else []
+    return f"{' '.join([str(fault.entrant), fault.code.value, *places, *lost])}: {fault.detail}"
 
 
 def _fault(text: str) -> Fault:
     head, _, detail = text.partition(": ")
     words = head.lower().split()
+    lost = words[-1:] == ["lost"]
+    if lost:
+        words.pop()
     names, numbers = words[2::2], words[3::2]
     if len(words) < 2 or len(names) != len(numbers) or len({*names}) < len(names) or not {*names} <= {*_FAULT_PLACES}:
         raise ValueError(
-            f"{head!r} says no fault; write entrant, code and as far as it has a place board, hand, seat, trick:"
-            " 10 ILLEGAL_PLAY board 1 hand 1 seat 0 trick 3: detail"
+            f"{head!r} says no fault; write entrant, code, as far as it has a place board, hand, seat, trick, and lost"
+            " where it ended the bot: 10 ILLEGAL_PLAY board 1 hand 1 seat 0 trick 3: detail"
         )
     places = {name: _whole(number) for name, number in zip(names, numbers, strict=True)}
     return Fault(
@@ -285,7 +294,14 @@ def _fault(text: str) -> Fault:
         hand=places.get("hand"),
         seat=places.get("seat"),
         trick=places.get("trick"),
+        lost=lost,
     )
+
+
+def _missed(text: str) -> tuple[tuple[int, int], ...]:
+    """Seats and decisions, such as ``2@0 2@5``."""
+    pairs = [word.partition("@") for word in text.split()]
+    return tuple((_whole(seat), _whole(decision)) for seat, _, decision in pairs)
 
 
 def _rules(text: str) -> RuleSet:

@@ -38,6 +38,17 @@ class HandRecord:
     """By seat: points of the hand, moon and all."""
     totals: tuple[int, ...]
     """By seat: totals after the hand."""
-    stand_ins: tuple[int, ...]
-    """Seats for which the stand-in decided at least once."""
+    absent: tuple[int, ...]
+    """Seats whose bot was out before the hand began; the stand-in made all their decisions."""
+    missed: tuple[tuple[int, int], ...]
+    """(seat, decision) in ascending order: what a bot that was there at the hand's start owed and did not give, or not
+    legally. Decision 0 is the pass, then the number of the trick, and one more for the choice about a moon. The
+    stand-in made it, or the hand ended by it."""
     faults: tuple[Fault, ...]
+
+    @property
+    def stand_ins(self) -> tuple[int, ...]:
+        """Seats for which the stand-in decided at least once."""
+        last = len(self.tricks) + 1
+        decided = {seat for seat, decision in self.missed if not (seat in self.offenders and decision == last)}
+        return tuple(sorted(decided.union(self.absent)))

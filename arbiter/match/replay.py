@@ -33,8 +33,8 @@ from arbiter.match.plan import FaultPolicy, MatchFormat, SittingPlan
 from arbiter.match.record import HandRecord
 
 FORMAT: Final = "hearts-arbiter-replay"
-VERSION: Final = 2
-"""Version 1 had no fault policy, which was the stand-in, and one offender at the most; it is read too."""
+VERSION: Final = 3
+"""Versions 1 and 2 came before the first release and are not read: they did not say which decisions a bot missed."""
 NEWLINE: Final = b"\n"
 
 
@@ -66,6 +66,8 @@ class Replay:
     """Whether hands ended as soon as every card with points was taken."""
     fault_policy: FaultPolicy
     """What a fault cost."""
+    fault_limit: int
+    """With more faults than this a bot was put out."""
     bots: tuple[ReplayBot, ...]
     """By place."""
     hands: tuple[HandRecord, ...]
@@ -91,6 +93,7 @@ def replay_of(plan: SittingPlan, hands: Sequence[HandRecord], faults: Sequence[F
         seatings=plan.seatings,
         early_end=plan.early_end,
         fault_policy=plan.fault_policy,
+        fault_limit=plan.fault_limit,
         bots=bots,
         hands=tuple(hands),
         faults=ordered,
@@ -109,6 +112,7 @@ def write_replay(replay: Replay) -> bytes:
         "seatings": replay.seatings.count or replay.seatings.kind.value,
         "early_end": replay.early_end,
         "fault_policy": replay.fault_policy.value,
+        "fault_limit": replay.fault_limit,
         "bots": [{"entrant": bot.entrant, "name": bot.name, "digest": bot.digest} for bot in replay.bots],
         "rules": replay.rules.to_dict(),
     }
@@ -132,8 +136,8 @@ def read_replay(data: bytes) -> Replay:
         if header.get("format") != FORMAT:
             raise ReplayError(f"line 1: no replay of format {FORMAT}")
         version = header.get("version")
-        if version not in (1, VERSION) or type(version) is not int:
-            raise ReplayError(f"line 1: a replay of version {version!r}; versions 1 to {VERSION} can be read")
+        if type(version) is not int or version != VERSION:
+            raise ReplayError(f"line 1: a replay of version {version!r}; version {VERSION} can be read")
         rules = RuleSet.from_dict(header["rules"])
         bots = tuple(
             ReplayBot(_int(bot["entrant"]), _text(bot["name"]), _text(bot["digest"])) for bot in header["bots"]
@@ -141,16 +145,13 @@ def read_replay(data: bytes) -> Replay:
         sitting, match_format = _text(header["sitting"]), MatchFormat(header["match_format"])
         boards, seating, early_end = _int(header["boards"]), _int(header["seating"]), _bool(header["early_end"])
         seatings = read_seatings(header["seatings"], rules)
-        fault_policy = FaultPolicy.STAND_IN if version == 1 else FaultPolicy(header["fault_policy"])
+        fault_policy, fault_limit = FaultPolicy(header["fault_policy"]), _int(header["fault_limit"])
     if len(lines) < 2:
         raise ReplayError("line 2: the file ends after its first line; it was cut off")
     hands: list[HandRecord] = []
     for number, line in enumerate(lines[1:-1], 2):
         with _reading(number):
-            hand = _object(line)
-            if version == 1 and "offender" in hand:
-                hand["offenders"] = [hand.pop("offender")]
-            hands.append(_hand_from_dict(hand))
+            hands.append(_hand_from_dict(_object(line)))
     with _reading(len(lines)):
         footer = _object(lines[-1])
         if "end" not in footer:
@@ -159,7 +160,18 @@ def read_replay(data: bytes) -> Replay:
             raise ReplayError(f"line {len(lines)}: the file holds {len(hands)} hands and says {footer['end']!r}")
         faults = tuple(_fault_from_dict(fault) for fault in footer["faults"])
     return Replay(
-        sitting, rules, match_format, boards, seating, seatings, early_end, fault_policy, bots, tuple(hands), faults
+        sitting=sitting,
+        rules=rules,
+        format=match_format,
+        boards=boards,
+        seating=seating,
+        seatings=seatings,
+        early_end=early_end,
+        fault_policy=fault_policy,
+        fault_limit=fault_limit,
+        bots=bots,
+        hands=tuple(hands),
+        faults=faults,
     )
 
 
@@ -233,8 +245,10 @@ def hand_to_dict(hand: HandRecord) -> dict[str, Any]:
         line["moon"] = hand.moon
     line["points"] = list(hand.points)
     line["totals"] = list(hand.totals)
-    if hand.stand_ins:
-        line["stand_ins"] = list(hand.stand_ins)
+    if hand.absent:
+        line["absent"] = list(hand.absent)
+    if hand.missed:
+        line["missed"] = [list(each) for each in hand.missed]
     if hand.faults:
         line["faults"] = [_fault_to_dict(fault) for fault in hand.faults]
     return line
@@ -261,7 +275,8 @@ def _hand_from_dict(line: Mapping[str, Any]) -> HandRecord:
         moon=_int_or_none(line.get("moon")),
         points=_ints(line["points"]),
         totals=_ints(line["totals"]),
-        stand_ins=_ints(line.get("stand_ins", ())),
+        absent=_ints(line.get("absent", ())),
+        missed=tuple((_int(seat), _int(decision)) for seat, decision in line.get("missed", ())),
         faults=tuple(_fault_from_dict(fault) for fault in line.get("faults", ())),
     )
 
@@ -273,6 +288,7 @@ def _fault_to_dict(fault: Fault) -> dict[str, Any]:
         "code": fault.code.value,
         "detail": fault.detail,
         **{name: value for name, value in places.items() if value is not None},
+        **({"lost": True} if fault.lost else {}),
     }
 
 
@@ -285,6 +301,7 @@ def _fault_from_dict(data: Mapping[str, Any]) -> Fault:
         hand=_int_or_none(data.get("hand")),
         seat=_int_or_none(data.get("seat")),
         trick=_int_or_none(data.get("trick")),
+        lost=_bool(data.get("lost", False)),
     )
 
 

@@ -366,7 +366,7 @@ class _Sitting:
         if not player.playing:
             return
         board = next((table.board for _, table in player.open.values()), None)
-        self.faults.append(Fault(player.bot.entrant, lost.code, lost.detail, board))
+        self.faults.append(Fault(player.bot.entrant, lost.code, lost.detail, board, lost=True))
         self._put_out(player)
 
     def _put_out(self, player: Player) -> None:

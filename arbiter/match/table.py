@@ -116,7 +116,7 @@ class Table:
         elif due is Due.CARD:
             self._fail_to_play()
         else:
-            self._stand_ins.add(seat)
+            self._miss(seat)
             self._end_hand(self._choice.default if self._choice else None)
         self._advance()
 
@@ -136,7 +136,7 @@ class Table:
         )
         self._passes: list[tuple[int, ...] | None] = [None] * self._rules.seats
         self._choice: MoonChoice | None = None
-        self._stand_ins: set[int] = set()
+        self._missed: set[tuple[int, int]] = set()
         self._offenders: set[int] = set()
         self._present = {seat for seat, player in enumerate(self._players) if player.playing}
         self._faults: list[Fault] = []
@@ -202,34 +202,37 @@ class Table:
         else:
             self._charge(seat, FaultCode.ILLEGAL_PLAY, f"{error.reason}; legal: {legal}")
             if error.revoke and self._rules.source.revoke is Revoke.OFFENDER_TAKES_ALL:
+                self._miss(seat)
                 hand.end_by_offence(seat)
                 return
         self._fail_to_play()
 
     def _fail_to_pass(self, seat: int) -> None:
         """A seat gives no legal pass. Where that ends the hand, it does so once all have passed."""
-        self._stand_ins.add(seat)
+        self._miss(seat)
         self._passes[seat] = stand_in_pass(pass_view(self.hand, seat))
         if self._penalised(seat):
             self._offenders.add(seat)
 
     def _fail_to_play(self) -> None:
         """The seat whose turn it is gives no legal card."""
+        self._miss(self.hand.turn)
         if self._penalised(self.hand.turn):
             self.hand.end_by_offence(self.hand.turn)
         else:
-            self._stand_in_card()
+            self.hand.play(stand_in_card(play_view(self.hand)))
+            if not self.hand.led:
+                self._trick_done()
+
+    def _miss(self, seat: int) -> None:
+        """A bot that was there when the hand began does not make the decision that it owes."""
+        if seat in self._present:
+            self._missed.add((seat, 0 if self.hand.phase is Phase.PASSING else len(self.hand.tricks) + 1))
 
     def _penalised(self, seat: int) -> bool:
         """Whether a fault of this seat ends the hand. A bot that was out before it began costs nobody a hand, and can't
         keep a game from its end."""
         return self._plan.fault_policy is FaultPolicy.PENALTY and seat in self._present
-
-    def _stand_in_card(self) -> None:
-        self._stand_ins.add(self.hand.turn)
-        self.hand.play(stand_in_card(play_view(self.hand)))
-        if not self.hand.led:
-            self._trick_done()
 
     def _charge(self, seat: int, code: FaultCode, detail: str) -> None:
         player = self._players[seat]
@@ -247,7 +250,7 @@ class Table:
             return False
         shooter = self._players[self._choice.shooter]
         if not shooter.playing:
-            self._stand_ins.add(self._choice.shooter)
+            self._miss(self._choice.shooter)
             return False
         shooter.ask_moon(self, self._choice.default is Moon.NEW)
         return True
@@ -277,7 +280,8 @@ class Table:
                 moon=score.moon,
                 points=score.points,
                 totals=self._game.totals,
-                stand_ins=tuple(sorted(self._stand_ins)),
+                absent=tuple(seat for seat in range(len(self._players)) if seat not in self._present),
+                missed=tuple(sorted(self._missed)),
                 faults=tuple(self._faults),
             )
         )

@@ -30,14 +30,19 @@ from arbiter.engine import (
     play_view,
     score_hand,
 )
-from arbiter.engine.rules import SUIT_MASKS
-from arbiter.engine.ruleset import Revoke
-from arbiter.links import FaultCode
-from arbiter.match.faults import Fault
-from arbiter.match.plan import FaultPolicy, MatchFormat, SittingPlan
+from arbiter.match.plan import MatchFormat, SittingPlan
 from arbiter.match.record import HandRecord
 from arbiter.match.replay import Replay, ReplayError
 from arbiter.match.stand_in import stand_in_card, stand_in_pass
+from arbiter.match.verify_faults import (
+    check_absence,
+    check_charge,
+    check_missed,
+    check_offence,
+    check_under_way,
+    check_who_failed,
+    illegal_plays,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,7 @@ def check_planned(replay: Replay, plan: SittingPlan) -> None:
         ("the number of drawn seatings", replay.seatings.count, plan.seatings.count),
         ("early_end", replay.early_end, plan.early_end),
         ("the fault policy", replay.fault_policy.value, plan.fault_policy.value),
+        ("the fault limit", replay.fault_limit, plan.fault_limit),
         ("the number of bots", len(replay.bots), len(plan.bots)),
     ):
         if said != meant:
@@ -105,6 +111,7 @@ def check_planned(replay: Replay, plan: SittingPlan) -> None:
             raise ReplayError(
                 f"the version of entrant {bot.entrant} has digest {bot.digest}, but {seated.digest} was planned"
             )
+    check_under_way(replay, plan.open_tables)
 
 
 def _verified(replay: Replay, deal_seed: bytes | None) -> Iterator[SeatScore]:
@@ -138,7 +145,7 @@ def _verified(replay: Replay, deal_seed: bytes | None) -> Iterator[SeatScore]:
             raise ReplayError(f"board {board}: the game is not over after its last hand")
         for seat, place in enumerate(places):
             yield SeatScore(board, seat, place, len(records), points[seat], game.totals[seat])
-    _check_stand_ins(replay)
+    check_absence(replay)
 
 
 def _places(replay: Replay, board: int, record: HandRecord, deal_seed: bytes | None) -> tuple[int, ...]:
@@ -185,17 +192,23 @@ def _verify_hand(
     if record.direction is not direction:
         raise ReplayError(f"{where}: the pass goes {record.direction}, but the rules say {direction}")
     hand = new_hand(rules, record.dealt, dealer=record.dealer, direction=record.direction, kitty=record.kitty)
+    check_who_failed(replay, record, where)
     _replay_cards(hand, record, replay.early_end, where)
+    check_offence(replay, hand, record, where)
     if record.offenders:
-        _check_offence(replay, hand, record, where)
         hand.end_by_offence(*record.offenders)
     if hand.phase is not Phase.DONE:
         raise ReplayError(f"{where}: ends after trick {len(record.tricks)}, but cards are left to play")
-    _check_faults(replay, record, where)
     offered = None if hand.offenders else moon_choice(rules, game, hand.penalty_taken, hand.bonus_taken)
     if record.chosen_moon not in ((None,) if offered is None else (Moon.OLD, Moon.NEW)):
         allowed = "there was nothing to choose" if offered is None else "old or new was to be chosen"
         raise ReplayError(f"{where}: the choice about a moon is {record.chosen_moon}, but {allowed}")
+    check_missed(record, hand, offered, where)
+    left_out = offered is not None and _stood_in(record, offered.shooter, len(record.tricks) + 1)
+    if offered is not None and left_out and record.chosen_moon is not offered.default:
+        raise ReplayError(
+            f"{where}: the choice about a moon is {record.chosen_moon}, but the stand-in chooses {offered.default}"
+        )
     score = score_hand(rules, hand.penalty_taken, hand.bonus_taken, offenders=hand.offenders, moon=record.chosen_moon)
     if record.moon != score.moon:
         raise ReplayError(f"{where}: {_seat(record.moon)} shot the moon, but by its tricks {_seat(score.moon)} did")
@@ -262,7 +275,6 @@ def _replay_pass(hand: Hand, record: HandRecord, where: str) -> None:
         raise ReplayError(f"{where}: no cards were passed, but the hand has a pass to the {record.direction}")
     if len(passed) != seats:
         raise ReplayError(f"{where}: {len(passed)} seats passed, but {seats} have to")
-    charged = {fault.seat for fault in record.faults if fault.code is FaultCode.ILLEGAL_PASS}
     for seat, cards in enumerate(passed):
         try:
             check_pass(hand.rules, hand.hands[seat], cards)
@@ -270,136 +282,32 @@ def _replay_pass(hand: Hand, record: HandRecord, where: str) -> None:
             raise ReplayError(f"{where}, pass of seat {seat}: {error}") from error
         if list(cards) != sorted(cards):
             raise ReplayError(f"{where}, pass of seat {seat}: {format_cards(cards)} is not in ascending order")
-        if seat in charged and cards != (due := tuple(sorted(stand_in_pass(pass_view(hand, seat))))):
+        if _stood_in(record, seat, 0) and cards != (due := tuple(sorted(stand_in_pass(pass_view(hand, seat))))):
             passes, not_these = format_cards(due), format_cards(cards)
             raise ReplayError(
-                f"{where}, pass of seat {seat}: for an illegal pass the stand-in passes {passes}, not {not_these}"
+                f"{where}, pass of seat {seat}: in its place the stand-in passes {passes}, not {not_these}"
             )
     hand.exchange(passed)
 
 
 def _replay_trick(hand: Hand, record: HandRecord, cards: Sequence[int], step: str) -> None:
     number = len(hand.tricks) + 1
-    charged = _illegal_plays(record, number)
+    charged = illegal_plays(record, number)
     for card in cards:
         seat = hand.turn
         if seat in charged:
-            _check_charge(hand, charged[seat], f"{step}, seat {seat}")
-            if card != (due := stand_in_card(play_view(hand))):
-                raise ReplayError(
-                    f"{step}, seat {seat}: for an illegal card the stand-in plays {CARDS[due]}, not {CARDS[card]}"
-                )
+            check_charge(hand, charged[seat], f"{step}, seat {seat}")
+        if _stood_in(record, seat, number) and card != (due := stand_in_card(play_view(hand))):
+            raise ReplayError(f"{step}, seat {seat}: in its place the stand-in plays {CARDS[due]}, not {CARDS[card]}")
         try:
             hand.play(card)
         except IllegalPlay as error:
             raise ReplayError(f"{step}, seat {seat}: {error}") from error
 
 
-def _illegal_plays(record: HandRecord, trick: int) -> dict[int | None, Fault]:
-    """By seat: the illegal cards that are recorded of a trick."""
-    return {
-        fault.seat: fault for fault in record.faults if fault.code is FaultCode.ILLEGAL_PLAY and fault.trick == trick
-    }
-
-
-def _check_charge(hand: Hand, fault: Fault, step: str) -> None:
-    """The record of an illegal card has to name a card that was not legal, and those that were."""
-    said, _, listed = fault.detail.rpartition("; legal: ")
-    legal = format_cards(hand.legal_indexes)
-    if listed != legal:
-        raise ReplayError(f"{step}: its fault says that {listed or 'nothing'} was legal, but {legal} was")
-    card = next((card for card in CARDS if said.startswith(f"{card} ")), None)
-    if card is not None and hand.legal >> card.index & 1:
-        raise ReplayError(f"{step}: its fault is for {card}, which was legal")
-
-
-def _check_offence(replay: Replay, hand: Hand, record: HandRecord, where: str) -> None:
-    """Who ended the hand must have done what ends one: a fault where the policy says so, else a revoke."""
-    if list(record.offenders) != sorted(set(record.offenders) & set(range(replay.rules.players))):
-        raise ReplayError(f"{where}: offenders at {record.offenders}, which are not seats in order")
-    number = len(record.tricks) + 1
-    for seat, fault in _illegal_plays(record, number).items():
-        if seat == hand.turn:
-            _check_charge(hand, fault, f"{where}, trick {number}, seat {seat}")
-    if replay.fault_policy is FaultPolicy.PENALTY:
-        _check_penalty(replay, hand, record, where)
-    else:
-        _check_revoke(hand, record, where)
-
-
-def _check_penalty(replay: Replay, hand: Hand, record: HandRecord, where: str) -> None:
-    """Any fault ends the hand at the offender's turn, or after the pass; that of a lost bot is the sitting's."""
-    if (hand.trick or hand.tricks) and record.offenders != (hand.turn,):
-        raise ReplayError(f"{where}: ended by seats {record.offenders}, though it was the turn of seat {hand.turn}")
-    for seat in record.offenders:
-        entrant = replay.bots[record.places[seat]].entrant
-        if not any(fault.seat == seat for fault in record.faults) and not any(
-            fault.entrant == entrant for fault in replay.all_faults
-        ):
-            raise ReplayError(f"{where}: ended by seat {seat}, of which no fault is recorded")
-
-
-def _check_revoke(hand: Hand, record: HandRecord, where: str) -> None:
-    """Only where the rule set says so, and only by who could have followed suit."""
-    if hand.rules.source.revoke is not Revoke.OFFENDER_TAKES_ALL:
-        raise ReplayError(f"{where}: ended by an offence, which these rules do not know")
-    offender = record.offenders[0]
-    number = len(record.tricks) + 1
-    step = f"{where}, trick {number}"
-    if record.offenders != (hand.turn,):
-        raise ReplayError(f"{step}: seat {offender} could not have revoked there, where {_seat(hand.turn)} was to play")
-    if not hand.trick:
-        raise ReplayError(f"{step}: seat {offender} could not have revoked there, where it led")
-    if not hand.legal & SUIT_MASKS[hand.trick[0]]:
-        raise ReplayError(
-            f"{step}: seat {offender} could not have revoked there, where it held no card of the suit led"
-        )
-    if not any(
-        (fault.code, fault.seat, fault.trick) == (FaultCode.ILLEGAL_PLAY, offender, number) for fault in record.faults
-    ):
-        raise ReplayError(f"{where}: ended by an offence of seat {offender}, of whom no illegal play is recorded")
-
-
-def _check_faults(replay: Replay, record: HandRecord, where: str) -> None:
-    if list(record.stand_ins) != sorted(set(record.stand_ins) & set(range(replay.rules.players))):
-        raise ReplayError(f"{where}: stand-ins at {record.stand_ins}, which are not seats in order")
-    decisions: set[tuple[FaultCode, int, int | None]] = set()
-    for fault in record.faults:
-        if (fault.board, fault.hand) != (record.board, record.number):
-            raise ReplayError(f"{where}: holds a fault of board {fault.board}, hand {fault.hand}")
-        if fault.seat is None or fault.seat not in range(replay.rules.players):
-            raise ReplayError(f"{where}: a fault of seat {fault.seat}, which there is not")
-        entrant = replay.bots[record.places[fault.seat]].entrant
-        if fault.entrant != entrant:
-            raise ReplayError(
-                f"{where}: a fault of entrant {fault.entrant} in seat {fault.seat}, where entrant {entrant} sits"
-            )
-        if replay.fault_policy is FaultPolicy.PENALTY and fault.seat not in record.offenders:
-            raise ReplayError(f"{where}: seat {fault.seat} has a fault, but the hand did not end by it")
-        if fault.seat not in record.stand_ins and fault.seat not in record.offenders:
-            raise ReplayError(f"{where}: seat {fault.seat} has a fault, but nobody stood in for it")
-        if fault.code is FaultCode.ILLEGAL_PASS and (record.passed is None or fault.trick is not None):
-            raise ReplayError(f"{where}: an illegal pass of seat {fault.seat}, where it had nothing to pass")
-        played = len(record.tricks) + bool(record.offenders)
-        if fault.code is FaultCode.ILLEGAL_PLAY and not 1 <= (fault.trick or 0) <= played:
-            raise ReplayError(f"{where}: an illegal play in trick {fault.trick}; tricks 1 to {played} were played")
-        decision = fault.code, fault.seat, fault.trick
-        if decision in decisions:
-            raise ReplayError(f"{where}: seat {fault.seat} is charged twice for one decision, as {fault.code}")
-        decisions.add(decision)
-
-
-def _check_stand_ins(replay: Replay) -> None:
-    """Nobody stands in for a bot that did nothing wrong in the whole sitting."""
-    charged = {fault.entrant for fault in replay.all_faults}
-    for record in replay.hands:
-        for seat in record.stand_ins:
-            entrant = replay.bots[record.places[seat]].entrant
-            if entrant not in charged:
-                raise ReplayError(
-                    f"board {record.board}, hand {record.number}: the stand-in played for entrant {entrant} in seat"
-                    f" {seat}, of whom no fault is recorded"
-                )
+def _stood_in(record: HandRecord, seat: int, decision: int) -> bool:
+    """Whether a decision that was made is the stand-in's; one that ended the hand was not made."""
+    return seat in record.absent or (seat, decision) in record.missed
 
 
 def _seat(seat: int | None) -> str:

@@ -321,6 +321,7 @@ class Fault:
         trick: Trick of that hand, or None.
         code: The fault's name, such as ``ILLEGAL_PLAY``.
         detail: What a reader needs to understand it.
+        lost: Whether the bot was lost by it and the stand-in played on.
     """
 
     entrant: int
@@ -330,6 +331,7 @@ class Fault:
     trick: int | None
     code: str
     detail: str
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)

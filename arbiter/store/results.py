@@ -44,7 +44,7 @@ def compress(replay: bytes) -> bytes:
 
 
 def progress(session: Session, tournament: str) -> Progress:
-    """How far the tournament is; raises `UnknownTournament`."""
+    """How far the tournament is; hands, time and faults are those of complete matches. Raises `UnknownTournament`."""
     plans.get(session, tournament)
     counts = session.execute(
         select(SittingRow.state, func.count()).where(SittingRow.tournament_id == tournament).group_by(SittingRow.state)
@@ -54,13 +54,13 @@ def progress(session: Session, tournament: str) -> Progress:
     hands, seconds = session.execute(
         select(func.coalesce(func.sum(ResultRow.hands), 0), func.coalesce(func.sum(ResultRow.seconds), 0.0))
         .join(SittingRow, SittingRow.id == ResultRow.sitting_id)
-        .where(SittingRow.tournament_id == tournament)
+        .where(SittingRow.tournament_id == tournament, _complete(tournament))
     ).one()
     faults = session.scalar(
         select(func.count())
         .select_from(FaultRow)
         .join(SittingRow, SittingRow.id == FaultRow.sitting_id)
-        .where(SittingRow.tournament_id == tournament)
+        .where(SittingRow.tournament_id == tournament, _complete(tournament))
     )
     matches = session.scalar(select(func.count()).select_from(MatchRow).where(MatchRow.tournament_id == tournament))
     incomplete = session.scalar(
@@ -146,12 +146,12 @@ def entrant_tallies(session: Session, tournament: str) -> list[EntrantTally]:
 
 
 def thinking_times(session: Session, tournament: str) -> dict[int, ThinkingTime]:
-    """By entrant, over the recorded sittings that tell; raises `UnknownTournament`."""
+    """By entrant, over the sittings of complete matches that tell; raises `UnknownTournament`."""
     plans.get(session, tournament)
     rows = session.execute(
         select(BotLogRow.entrant, func.sum(BotLogRow.thinking_seconds), func.sum(BotLogRow.answers))
         .join(SittingRow, SittingRow.id == BotLogRow.sitting_id)
-        .where(SittingRow.tournament_id == tournament, BotLogRow.thinking_seconds.is_not(None))
+        .where(SittingRow.tournament_id == tournament, BotLogRow.thinking_seconds.is_not(None), _complete(tournament))
         .group_by(BotLogRow.entrant)
         .order_by(BotLogRow.entrant)
     )
@@ -175,13 +175,14 @@ def _complete(tournament: str) -> ColumnElement[bool]:
 
 
 def fault_counts(session: Session, tournament: str) -> dict[int, dict[str, int]]:
-    """Number of faults by entrant and code, those with none left out; raises `UnknownTournament`."""
+    """Number of faults in complete matches by entrant and code, entrants without one left out; raises
+    `UnknownTournament`."""
     plans.get(session, tournament)
     counts: dict[int, dict[str, int]] = {}
     rows = session.execute(
         select(FaultRow.entrant, FaultRow.code, func.count())
         .join(SittingRow, SittingRow.id == FaultRow.sitting_id)
-        .where(SittingRow.tournament_id == tournament)
+        .where(SittingRow.tournament_id == tournament, _complete(tournament))
         .group_by(FaultRow.entrant, FaultRow.code)
     )
     for entrant, code, count in sorted((row[0], row[1], row[2]) for row in rows):
@@ -190,7 +191,10 @@ def fault_counts(session: Session, tournament: str) -> dict[int, dict[str, int]]
 
 
 def voids(session: Session, tournament: str) -> dict[int, int]:
-    """Voided attempts by the entrant whose time was up, those with none left out; raises `UnknownTournament`."""
+    """Voided attempts by the entrant whose time was up, those with none left out; raises `UnknownTournament`.
+
+    Those of matches under way are among them: a sitting that is void time after time never completes its match.
+    """
     plans.get(session, tournament)
     counts = session.execute(
         select(AttemptRow.starved_entrant, func.count())
@@ -203,18 +207,19 @@ def voids(session: Session, tournament: str) -> dict[int, int]:
 
 
 def faults(session: Session, tournament: str) -> list[tuple[SittingKey, Fault]]:
-    """All faults in schedule order, those of a sitting as they happened; raises `UnknownTournament`."""
+    """The faults of complete matches in schedule order, those of a sitting as they happened; raises
+    `UnknownTournament`."""
     plans.get(session, tournament)
     rows = session.execute(
         select(SittingRow.match_number, SittingRow.number, FaultRow)
         .join(FaultRow, FaultRow.sitting_id == SittingRow.id)
-        .where(SittingRow.tournament_id == tournament)
+        .where(SittingRow.tournament_id == tournament, _complete(tournament))
         .order_by(SittingRow.match_number, SittingRow.number, FaultRow.number)
     )
     return [
         (
             SittingKey(tournament, match, sitting),
-            Fault(row.entrant, row.board, row.hand, row.seat, row.trick, row.code, row.detail),
+            Fault(row.entrant, row.board, row.hand, row.seat, row.trick, row.code, row.detail, row.lost),
         )
         for match, sitting, row in rows
     ]

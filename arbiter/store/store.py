@@ -268,7 +268,7 @@ class Store:
             return results.voids(session, tournament)
 
     def progress(self, tournament: str) -> Progress:
-        """How far a tournament is."""
+        """How far a tournament is; its hands, time and faults are those of complete matches."""
         with self._database.read() as session:
             return results.progress(session, tournament)
 
@@ -291,17 +291,17 @@ class Store:
             return results.entrant_tallies(session, tournament)
 
     def thinking_times(self, tournament: str) -> dict[int, ThinkingTime]:
-        """Thinking time by entrant, over the recorded sittings that tell it."""
+        """Thinking time by entrant, over the sittings of complete matches that tell it."""
         with self._database.read() as session:
             return results.thinking_times(session, tournament)
 
     def fault_counts(self, tournament: str) -> dict[int, dict[str, int]]:
-        """Number of recorded faults by entrant and code, those with none left out."""
+        """Number of faults in complete matches by entrant and code, those with none left out."""
         with self._database.read() as session:
             return results.fault_counts(session, tournament)
 
     def faults(self, tournament: str) -> list[tuple[SittingKey, Fault]]:
-        """All recorded faults in schedule order, those of one sitting as they happened."""
+        """The faults of complete matches in schedule order, those of one sitting as they happened."""
         with self._database.read() as session:
             return results.faults(session, tournament)
 

@@ -237,6 +237,7 @@ class FaultRow(Table):
     trick: Mapped[int | None]
     code: Mapped[str] = mapped_column(Text)
     detail: Mapped[str] = mapped_column(ForeignText)
+    lost: Mapped[bool]
 
 
 class BotLogRow(Table):

@@ -161,7 +161,16 @@ class Desk:
                 for each in tally(played.hands)
             ),
             faults=tuple(
-                Fault(fault.entrant, fault.board, fault.hand, fault.seat, fault.trick, fault.code.value, fault.detail)
+                Fault(
+                    fault.entrant,
+                    fault.board,
+                    fault.hand,
+                    fault.seat,
+                    fault.trick,
+                    fault.code.value,
+                    fault.detail,
+                    fault.lost,
+                )
                 for fault in faults
             ),
             logs=tuple(logs),

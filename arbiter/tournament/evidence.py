@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from arbiter.engine import compile_rules
-from arbiter.links import ENDING_FAULTS
 from arbiter.match import FaultPolicy
 from arbiter.rating import BoardScore, Rating, TableResult, ladder
 from arbiter.store import Store
@@ -19,11 +18,12 @@ def board_scores(
     """The evidence: each board of each complete match with all its seatings, by side; from ``first_match`` on.
 
     A side's points are those of all its partners, its hands are counted once. They are read off the totals, which extra
-    hands between tied seats do not move. In a match that a side forfeited, each of its hands counts as the worst there
-    is; the others' points stand.
+    hands between tied seats do not move. In a match that a side forfeited, each of its hands counts as the whole
+    positive total, or as 0 where the most points win, unless what the side came to is worse; the others' points stand.
     """
     rules = spec.rules
-    worst = compile_rules(rules).penalty_total if lowest_wins(rules) else 0
+    worse = max if lowest_wins(rules) else min
+    forfeit = compile_rules(rules).penalty_total if lowest_wins(rules) else 0
     side_of = {entrant: number for number, side in enumerate(sides) for entrant in side.entrants}
     points: dict[tuple[int, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
     hands: dict[tuple[int, int], int] = {}
@@ -34,7 +34,7 @@ def board_scores(
     for match, side in forfeited(store, tournament_id, spec, sides):
         for board, scores in points.items():
             if board[0] == match and side in scores:
-                scores[side] = worst * hands[board]
+                scores[side] = worse(scores[side], forfeit * hands[board])
     return [
         BoardScore(match, board, tuple(scores), hands[match, board], tuple(scores.values()))
         for (match, board), scores in points.items()
@@ -46,7 +46,8 @@ def forfeited(
 ) -> frozenset[tuple[int, int]]:
     """(match, side) of every match that a side forfeited, where the tournament's policy is to forfeit.
 
-    A match is forfeited by one fault that ends a bot, or by more faults of a bot in all its sittings than the limit.
+    A match is forfeited by one fault by which a bot was lost, or by more faults of a bot over its sittings than the
+    limit.
     """
     if spec.fault_policy is not FaultPolicy.FORFEIT_MATCH:
         return frozenset()
@@ -55,7 +56,7 @@ def forfeited(
     out: set[tuple[int, int]] = set()
     for key, fault in store.faults(tournament_id):
         faults[key.match, fault.entrant] += 1
-        if fault.code in ENDING_FAULTS or faults[key.match, fault.entrant] > spec.fault_limit:
+        if fault.lost or faults[key.match, fault.entrant] > spec.fault_limit:
             out.add((key.match, side_of[fault.entrant]))
     return frozenset(out)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from arbiter.api.bot.v1 import bot_pb2 as pb
 from arbiter.engine import rule_set
-from arbiter.links import Link, LocalLink
+from arbiter.links import FaultCode, Link, LinkLost, LocalLink
 from arbiter.match import Replay, SittingRecord, read_replay, replay_of, write_replay
 from arbiter.sdk import Card, CardView, PassView
 from tests.match.support import BentLink, Uniform, plan_of, play
@@ -40,11 +40,21 @@ def no_card(message: pb.SitRequest) -> list[pb.SitRequest]:
     return [message]
 
 
+def leave(message: pb.SitRequest) -> list[pb.SitRequest | LinkLost]:
+    """Is gone before it has answered anything."""
+    return [LinkLost(FaultCode.CRASH, "gone")]
+
+
 def _sitting(
-    name: str = "black_lady", options: tuple[str, ...] = (), *, games: int = 0, odd: Link | None = None
+    name: str = "black_lady",
+    options: tuple[str, ...] = (),
+    *,
+    games: int = 0,
+    odd: Link | None = None,
+    open_tables: int = 256,
 ) -> SittingRecord:
     rules = rule_set(name, options, {"heart_value": 0} if "choice_moon" in options else {})
-    plan = plan_of(rules, boards=games or 4, game=games > 0, fault_limit=1000)
+    plan = plan_of(rules, boards=games or 4, game=games > 0, fault_limit=1000, open_tables=open_tables)
     links: list[Link] = [LocalLink(Uniform()) for _ in range(rules.players)]
     if odd is not None:
         links[2] = odd
@@ -53,7 +63,7 @@ def _sitting(
 
 @cache
 def recorded(kind: str) -> SittingRecord:
-    """A sitting, by kind. In the last three the bot in place 2 does something wrong, over and over."""
+    """A sitting, by kind. In the last four the bot in place 2 does something wrong, over and over."""
     return {
         "hands": lambda: _sitting(),
         "game": lambda: _sitting(games=1),
@@ -62,6 +72,7 @@ def recorded(kind: str) -> SittingRecord:
         "kitty": lambda: _sitting("cancellation"),
         "offence": lambda: _sitting("hartenjagen", odd=LocalLink(Revoker())),
         "bad pass": lambda: _sitting(odd=LocalLink(Cheat())),
+        "lost": lambda: _sitting(odd=BentLink(Uniform(), leave), open_tables=1),
         "bad card": lambda: _sitting(odd=BentLink(Uniform(), no_card)),
     }[kind]()
 

@@ -134,7 +134,8 @@ HANDS = st.builds(
     moon=st.none() | NUMBERS,
     points=FEW,
     totals=FEW,
-    stand_ins=FEW,
+    absent=FEW,
+    missed=st.lists(st.tuples(NUMBERS, NUMBERS), max_size=3).map(tuple),
     faults=FAULTS,
 )
 REPLAYS = st.builds(
@@ -147,6 +148,7 @@ REPLAYS = st.builds(
     seatings=st.sampled_from([ROTATIONS, Seatings(SeatingsKind.ALL), Seatings(SeatingsKind.RANDOM, 3)]),
     early_end=st.booleans(),
     fault_policy=st.sampled_from(FaultPolicy),
+    fault_limit=NUMBERS,
     bots=st.lists(st.builds(ReplayBot, NUMBERS, st.text(), st.text()), max_size=12).map(tuple),
     hands=st.lists(HANDS, max_size=3).map(tuple),
     faults=FAULTS,
@@ -329,7 +331,7 @@ def test_the_page_names_every_tag() -> None:
     documented = set(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| (.*?) \|", sections, re.M))))
     crashed = replace(replay_from("hands"), faults=(Fault(10, FaultCode.CRASH, "gone"),))
     replays = [crashed, *map(replay_from, KINDS)]
-    moon = replace(crashed.hands[0], moon=1, stand_ins=(1,))
+    moon = replace(crashed.hands[0], moon=1, absent=(1,))
     replays.append(replace(crashed, hands=(moon,)))
     used = {tag for replay in replays for tag in re.findall(r"^\[(\w+)", write_notation(replay), re.M)}
     assert documented == {re.sub(r"[0-9]+$", "N", tag) for tag in used}

@@ -23,7 +23,7 @@ def keys(page: str, heading: str) -> list[str]:
 
 
 def test_the_page_on_replays_names_every_key() -> None:
-    kinds = ("hands", "choice", "offence", "kitty", "bad card")
+    kinds = ("hands", "choice", "offence", "kitty", "bad card", "lost")
     files = [[json.loads(line) for line in lines_of(kind).splitlines()] for kind in kinds]
     assert keys("replay-format.md", "The first line") == list(files[0][0])
     assert keys("replay-format.md", "The last line") == list(files[0][-1])

@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 
 from arbiter.api.bot.v1 import bot_pb2 as pb
-from arbiter.engine import RULE_SETS, rule_set
+from arbiter.engine import RULE_SETS, compile_rules, new_hand, rule_set
 from arbiter.links import FaultCode, LinkLost
 from arbiter.match import (
     FaultPolicy,
     HandRecord,
     ReplayError,
     SittingRecord,
+    check_planned,
     replay_of,
     verify_replay,
 )
@@ -112,7 +113,7 @@ def test_two_who_fail_in_one_pass_both_pay() -> None:
 @pytest.mark.parametrize("after", [0, 1, 7, 40])
 def test_a_lost_bot_pays_for_the_hands_under_way_and_the_stand_in_plays_the_others(after: int) -> None:
     record = sitting(bend=lambda: leave_after(after), boards=12, open_tables=3)
-    assert [fault.code for fault in record.faults] == [FaultCode.CRASH]
+    assert [(fault.code, fault.lost) for fault in record.faults] == [(FaultCode.CRASH, True)]
     paid = [hand for hand in record.hands if hand.offenders]
     assert len(paid) == 3
     assert all(hand.points[seat_of(hand)] == sum(hand.points) == 26 for hand in paid)
@@ -152,18 +153,52 @@ class TestTampering:
 
     def test_a_penalty_without_a_fault(self) -> None:
         record = sitting(Cheat)
-        with pytest.raises(ReplayError, match="though it was the turn of seat"):
-            self.verify(record, offenders=((seat_of(record.hands[0]) + 1) % 4,))
+        other = (seat_of(record.hands[0]) + 1) % 4
+        with pytest.raises(
+            ReplayError, match=f"board 1, hand 1: ended by seat {other}, which missed no decision there"
+        ):
+            self.verify(record, offenders=(other,))
         honest = sitting()
         hand = honest.hands[0]
         cut = {"tricks": hand.tricks[:4], "offenders": (hand.tricks[4].leader,)}
-        with pytest.raises(ReplayError, match=r"board 1, hand 1: ended by seat \d, of which no fault is recorded"):
+        with pytest.raises(ReplayError, match=r"board 1, hand 1: ended by seat \d, which missed no decision there"):
             self.verify(honest, **cut)
+        scored = tuple(26 * (seat in cut["offenders"]) for seat in range(4))
+        claimed = {"missed": ((cut["offenders"][0], 5),), "points": scored, "totals": scored, "moon": None}
+        with pytest.raises(ReplayError, match=r"board 1, hand 1: seat \d missed a decision, but no fault of entrant"):
+            self.verify(honest, **cut, **claimed)
+
+    def test_a_penalty_of_somebody_else_before_the_first_card(self) -> None:
+        """In a hand without a pass nobody but the leader owes anything then."""
+        record = sitting(bend=lambda: leave_after(0), boards=8, open_tables=8)
+        number, hand = next((n, h) for n, h in enumerate(record.hands) if h.passed is None)
+        seat = seat_of(hand)
+        led = new_hand(
+            compile_rules(record.plan.rules), hand.dealt, dealer=hand.dealer, direction=hand.direction, kitty=hand.kitty
+        ).turn
+        assert seat != led, "else nothing is tried"
+        scored = tuple(26 * (each == seat) for each in range(4))
+        cut = replace(
+            hand, tricks=(), unfinished=(), missed=((seat, 1),), points=scored, totals=scored, offenders=(seat,)
+        )
+        hands = (*record.hands[:number], cut, *record.hands[number + 1 :])
+        with pytest.raises(
+            ReplayError, match=f"board {hand.board}, hand 1: seat {seat} missed decision 1, but the hand"
+        ):
+            verify_replay(replay_of(record.plan, hands, record.faults), record.plan.deal_seed)
+
+    def test_a_lost_bot_pays_for_no_more_hands_than_were_under_way(self) -> None:
+        """A worker that gives it a penalty in every hand is found out."""
+        record = sitting(bend=lambda: leave_after(0), boards=8, open_tables=3)
+        check_planned(replay_of(record.plan, record.hands, record.faults), record.plan)
+        fewer = replace(record.plan, open_tables=2)
+        with pytest.raises(ReplayError, match=r"missed decisions of 3 hands without an illegal answer.* have been 2"):
+            check_planned(replay_of(record.plan, record.hands, record.faults), fewer)
 
     def test_a_fault_without_its_penalty(self) -> None:
         record = sitting(BadPasser, policy=FaultPolicy.STAND_IN)
         strict = replace(replay_of(record.plan, record.hands, record.faults), fault_policy=FaultPolicy.PENALTY)
-        with pytest.raises(ReplayError, match="has a fault, but the hand did not end by it"):
+        with pytest.raises(ReplayError, match="missed decision 0, but the hand did not end by it"):
             verify_replay(strict, record.plan.deal_seed)
 
     def test_a_penalty_where_a_stand_in_plays(self) -> None:

@@ -174,9 +174,24 @@ def put_detail(detail: str) -> Change:
     return lambda lines: lines[1]["faults"][0].update(detail=detail)
 
 
-def charged(*faults: dict[str, Any], stand_ins: tuple[int, ...] = (0,)) -> Change:
-    """Faults in the first hand."""
-    return put_all(1, stand_ins=list(stand_ins), faults=list(faults))
+def charged(*faults: dict[str, Any]) -> Change:
+    """Faults in the first hand, whose first seat missed its first card."""
+    return put_all(1, missed=[[0, 1]], faults=list(faults))
+
+
+def a_loss(**values: Any) -> dict[str, Any]:
+    """A fault of the sitting."""
+    return {"entrant": 11, "code": "CRASH", "detail": "gone", "lost": True} | values
+
+
+def both(*changes: Change) -> Change:
+    """One after the other."""
+
+    def apply(lines: Lines) -> None:
+        for change in changes:
+            change(lines)
+
+    return apply
 
 
 TAMPERED = {
@@ -346,7 +361,7 @@ TAMPERED = {
         charged(a_fault(trick=14)), "board 1, hand 1: an illegal play in trick 14; tricks 1 to 13 were played"
     ),
     "an illegal pass in a hand without one": Tampering(
-        put_all(4, stand_ins=[0], faults=[a_fault(entrant=10, code="ILLEGAL_PASS", board=4, trick=None)]),
+        put_all(4, missed=[[0, 1]], faults=[a_fault(entrant=10, code="ILLEGAL_PASS", board=4, trick=None)]),
         "board 4, hand 1: an illegal pass of seat 0, where it had nothing to pass",
     ),
     "a fault twice": Tampering(
@@ -357,17 +372,67 @@ TAMPERED = {
     "an unknown fault": Tampering(
         put(-1, "faults", [a_fault(code="LAZY")]), "line 6: not what a replay holds there: ValueError: 'LAZY' is not"
     ),
-    "the stand-in left out": Tampering(
-        lambda lines: lines[1].pop("stand_ins"),
-        "board 1, hand 1: seat 2 has a fault, but nobody stood in for it",
+    "what was missed left out": Tampering(
+        lambda lines: lines[1].pop("missed"),
+        "board 1, hand 1: seat 2 has a fault, but no decision that it missed is recorded",
         "bad card",
     ),
-    "a stand-in for a bot without fault": Tampering(
-        put(3, "stand_ins", [2]), "board 3, hand 1: the stand-in played for entrant 11 in seat 2, of whom no fault"
+    "a missed decision of a bot without fault": Tampering(
+        put(1, "missed", [[0, 1]]), "board 1, hand 1: seat 0 missed a decision, but no fault of entrant 10 says why"
+    ),
+    "a missed decision that was not the stand-in's": Tampering(
+        put(1, "missed", [[2, 2]]), "board 1, hand 1, trick 2, seat 2: in its place the stand-in plays"
+    ),
+    "a missed pass that was not the stand-in's": Tampering(
+        put(1, "missed", [[0, 0]]), "board 1, hand 1, pass of seat 0: in its place the stand-in passes"
+    ),
+    "a missed decision after the end": Tampering(
+        put(1, "missed", [[0, 14]]), "board 1, hand 1: seat 0 missed decision 14, which it did not have to make"
+    ),
+    "a missed choice that was not the stand-in's": Tampering(
+        put(3, "missed", [[1, 14]]),
+        "board 3, hand 1: the choice about a moon is new, but the stand-in chooses old",
+        "choice",
+    ),
+    "a decision missed twice": Tampering(
+        put(1, "missed", [[0, 1], [0, 1]]), "board 1, hand 1: missed are ((0, 1), (0, 1)), which are not seats and"
+    ),
+    "a decision missed by nobody": Tampering(
+        put(1, "missed", [[4, 1]]), "board 1, hand 1: missed are ((4, 1),), which are not seats and decisions"
+    ),
+    "a bot both out and failing": Tampering(
+        put_all(1, missed=[[0, 1]], absent=[0]), "board 1, hand 1: seat 0 missed decision 1, though it was out"
+    ),
+    "a stand-in for a bot that was not out": Tampering(
+        put(-1, "faults", [a_loss(entrant=12, code="PROTOCOL_ERROR", lost=False)]),
+        "board 2, hand 1: the stand-in played for entrant 12 in seat 2, who by its faults was not out",
+        "lost",
     ),
     "a stand-in in no seat": Tampering(
-        put(1, "stand_ins", [4]), "board 1, hand 1: stand-ins at (4,), which are not seats in order"
+        put(1, "absent", [4]), "board 1, hand 1: absent are (4,), which are not seats in order"
     ),
+    "a lost bot that plays again": Tampering(
+        lambda lines: lines[3].pop("absent"), "board 3, hand 1: entrant 12 is back in seat", "lost"
+    ),
+    "a lost bot whose card was not the stand-in's": Tampering(
+        misplayed(
+            lambda turn: turn.line == 3 and turn.seat == 3 and bool(turn.before) and turn.card.suit is turn.other.suit
+        ),
+        "board 3, hand 1, trick 3, seat 3: in its place the stand-in plays 2D, not 3D",
+        "lost",
+    ),
+    "a bot lost twice": Tampering(put(-1, "faults", [a_loss(), a_loss()]), "test/0/0: entrant 11 was lost twice"),
+    "a crash that ended nobody": Tampering(
+        put(-1, "faults", [a_loss(lost=False)]), "test/0/0: entrant 11 was not lost by CRASH, which ends a bot"
+    ),
+    "a decision's fault that belongs to no hand": Tampering(
+        put(-1, "faults", [a_loss(code="ILLEGAL_PLAY", lost=False)]),
+        "test/0/0: ILLEGAL_PLAY of entrant 11 belongs to no",
+    ),
+    "a crash in a hand": Tampering(
+        charged(a_fault(code="CRASH")), "board 1, hand 1: seat 0 has CRASH there, which is a fault of the sitting"
+    ),
+    "a higher limit of faults": Tampering(put(0, "fault_limit", 1001), "the fault limit is 1001, but 1000 was planned"),
     "another card that was illegal": Tampering(
         put_detail("9C may not be played; legal: 9C AC"),
         "board 1, hand 1, trick 1, seat 2: its fault is for 9C, which was legal",
@@ -380,17 +445,17 @@ TAMPERED = {
     ),
     "another card of the stand-in": Tampering(
         misplayed(plays_for_the_stand_in),
-        "board 1, hand 1, trick 1, seat 2: for an illegal card the stand-in plays 9C, not AC",
+        "board 1, hand 1, trick 1, seat 2: in its place the stand-in plays 9C, not AC",
         "bad card",
     ),
     "another pass of the stand-in": Tampering(
         rearranged("passed", another_pass),
-        "board 1, hand 1, pass of seat 2: for an illegal pass the stand-in passes",
+        "board 1, hand 1, pass of seat 2: in its place the stand-in passes",
         "bad pass",
     ),
     # What was planned
     "another version of the format": Tampering(
-        put(0, "version", 3), "line 1: a replay of version 3; versions 1 to 2 can be read"
+        put(0, "version", 2), "line 1: a replay of version 2; version 3 can be read"
     ),
     "another sitting": Tampering(put(0, "sitting", "test/0/1"), "the sitting is test/0/1, but test/0/0 was planned"),
     "another version of a bot": Tampering(
@@ -425,4 +490,4 @@ def test_the_messages_tell_the_kinds_apart() -> None:
     """Also without the numbers and cards in them."""
     number, card = re.compile(r"\(?[0-9][0-9a-f, ]*\)?"), re.compile(r"\b[2-9TJQKA][CDHS]\b")
     messages = {number.sub("#", card.sub("?", refusal(tampering))) for tampering in TAMPERED.values()}
-    assert len(messages) >= 60
+    assert len(messages) >= 75

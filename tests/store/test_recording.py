@@ -27,7 +27,7 @@ from tests.store.support import START, after, create, everything, leased, result
 
 KEY = SittingKey("demo-1a2b", 0, 0)
 REVOKE = Fault(entrant=2, board=1, hand=3, seat=2, trick=7, code="ILLEGAL_PLAY", detail="played 4D, holds 2C")
-CRASH = Fault(entrant=0, board=None, hand=None, seat=None, trick=None, code="CRASH", detail="exit status 1")
+CRASH = Fault(entrant=0, board=None, hand=None, seat=None, trick=None, code="CRASH", detail="gone", lost=True)
 
 
 def replace_lease(store: Store) -> None:
@@ -38,7 +38,7 @@ def replace_lease(store: Store) -> None:
 
 
 def test_a_result_comes_back_as_it_was_reported(store: Store) -> None:
-    create(store)
+    create(store, match_count=1, sittings=1)
     reported = result(KEY, faults=(REVOKE, CRASH))
     assert store.record(KEY, leased(store, KEY).attempt, reported, after(9)) is Recorded.RECORDED
     assert store.seat_results("demo-1a2b") == [(0, 0, each) for each in reported.results]
@@ -178,7 +178,7 @@ def test_a_result_that_contradicts_itself_or_its_match_changes_nothing(
 
 
 def test_what_a_bot_prints_can_not_prevent_recording(store: Store) -> None:
-    create(store)
+    create(store, match_count=1, sittings=1)
     hostile = "a\0b\ud800c\udfff\U0001f0a1"
     reported = replace(result(KEY, faults=(replace(CRASH, detail=hostile),)), logs=(BotLog(0, hostile, hostile),))
     assert store.record(KEY, leased(store, KEY).attempt, reported, START) is Recorded.RECORDED
@@ -256,6 +256,25 @@ def test_faults_are_counted_by_entrant_and_code(store: Store) -> None:
     for key, faults in zip(keys, [(REVOKE, CRASH), (REVOKE, REVOKE), (), (replace(CRASH, entrant=2),)], strict=True):
         store.record(key, leased(store, key).attempt, result(key, faults=faults), START)
     assert store.fault_counts("demo-1a2b") == {0: {"CRASH": 1}, 2: {"CRASH": 1, "ILLEGAL_PLAY": 3}}
+
+
+def test_what_happened_in_a_match_is_not_told_before_its_last_sitting(store: Store) -> None:
+    create(store, match_count=1, sittings=2)
+    first, last = store.planned("demo-1a2b")
+    store.record(first, leased(store, first).attempt, result(first, faults=(REVOKE,)), START)
+    assert (store.fault_counts("demo-1a2b"), store.faults("demo-1a2b"), store.thinking_times("demo-1a2b")) == (
+        {},
+        [],
+        {},
+    )
+    progress = store.progress("demo-1a2b")
+    assert (progress.recorded, progress.hands, progress.seconds, progress.faults) == (1, 0, 0.0, 0)
+    store.record(last, leased(store, last).attempt, result(last), START)
+    assert store.fault_counts("demo-1a2b") == {2: {"ILLEGAL_PLAY": 1}}
+    assert store.faults("demo-1a2b") == [(first, REVOKE)]
+    progress = store.progress("demo-1a2b")
+    assert (progress.recorded, progress.hands, progress.seconds, progress.faults) == (2, 4, 3.0, 1)
+    assert len(store.thinking_times("demo-1a2b")) == 4
 
 
 def test_progress_says_what_is_done_and_what_is_not(store: Store) -> None:

@@ -100,16 +100,17 @@ def test_a_reported_sitting_is_recorded_with_scores_from_its_replay(store: Store
     assert {(r.board, r.seat): (r.entrant, r.points) for r in results} == points
     assert store.replay(KEY) == text_of(record)
     assert [log.log for log in store.logs(KEY)] == [f"said {bot.name}" for bot in grant.plan.bots]
-    assert progress(store).hands == 2
+    assert progress(store).recorded == 1
     assert desk.live == {}
 
 
 def test_the_faults_of_a_sitting_are_recorded(store: Store, desk: Desk) -> None:
     create(store, spec_of(match={"boards": 2, "fault_limit": 0}))
-    grant = granted(desk, FIRST)
-    cheat = grant.plan.bots[2].entrant
-    record = played(grant.plan, [Lowest(), Lowest(), Revoker(), Lowest()])
-    assert report(desk, grant, text_of(record)) is Recorded.RECORDED
+    for key in store.planned(ID):
+        grant = granted(desk, str(key))
+        cheat = grant.plan.bots[2].entrant
+        record = played(grant.plan, [Lowest(), Lowest(), Revoker(), Lowest()])
+        assert report(desk, grant, text_of(record)) is Recorded.RECORDED
     counts = store.fault_counts(ID)
     assert set(counts) == {cheat}
     assert counts[cheat]["ILLEGAL_PLAY"] >= 1
@@ -123,7 +124,7 @@ def test_the_same_report_again_changes_nothing(store: Store, desk: Desk) -> None
     grant = granted(desk, FIRST)
     outcomes = [report(desk, grant) for _ in range(3)]
     assert outcomes == [Recorded.RECORDED, Recorded.REPEATED, Recorded.REPEATED]
-    assert progress(store).hands == 2
+    assert progress(store).recorded == 1
     assert len(store.seat_results(ID)) == 8
 
 
@@ -149,7 +150,7 @@ def test_the_first_attempt_to_report_stands_even_when_its_lease_was_lost(
     assert not desk.renew(FIRST, current.lease.attempt, 1)
     assert report(desk, current) is Recorded.SUPERSEDED
     assert [attempt.outcome for attempt in store.attempts(KEY)] == [AttemptOutcome.RECORDED, AttemptOutcome.SUPERSEDED]
-    assert progress(store).hands == 2
+    assert progress(store).recorded == 1
 
 
 def test_one_attempt_with_two_contents_raises_an_alarm(store: Store, desk: Desk) -> None:
@@ -221,11 +222,11 @@ def fault_of_a_stranger(lines: Lines) -> None:
 
 
 def fault_nowhere(lines: Lines) -> None:
-    lines[-1]["faults"] = [{"entrant": 0, "code": "CRASH", "detail": "x", "trick": 10**30}]
+    lines[-1]["faults"] = [{"entrant": 0, "code": "CRASH", "detail": "x", "lost": True, "trick": 10**30}]
 
 
 def fault_in_no_language(lines: Lines) -> None:
-    lines[-1]["faults"] = [{"entrant": 0, "code": "CRASH", "detail": "\ud800"}]
+    lines[-1]["faults"] = [{"entrant": 0, "code": "CRASH", "detail": "\ud800", "lost": True}]
 
 
 def unknown_fault(lines: Lines) -> None:

@@ -46,7 +46,7 @@ def test_only_complete_matches_count_and_only_time_that_is_known(store: Store, d
         report(desk, granted(desk, str(key)))
     early = details(store, ID)
     assert early.breakdown.moons == (None,) * 4
-    assert {(time.seconds, time.answers) for time in early.thinking.values()} == {(0.75, 78)}
+    assert early.thinking == {}
     report(desk, granted(desk, str(keys[-1])))
     whole = json.loads(json.dumps(details(store, ID).to_list()))
     assert [entrant["name"] for entrant in whole] == ["bot0", "bot1", "bot2", "bot3"]

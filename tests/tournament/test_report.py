@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import defaultdict
 from dataclasses import replace
@@ -10,11 +11,24 @@ from pathlib import Path
 import pytest
 
 from arbiter.engine import rule_set
-from arbiter.match import write_replay
+from arbiter.links import FaultCode
+from arbiter.match import Fault, write_replay
 from arbiter.sdk import Card, CardView
-from arbiter.store import Entrant, SittingKey, Store, TournamentState, UnknownSitting
-from arbiter.tournament import Desk, TournamentReport, TournamentSpec, plan_tournament, released_replay
+from arbiter.store import (
+    Entrant,
+    HandTally,
+    Recorded,
+    SeatResult,
+    SittingKey,
+    SittingResult,
+    Store,
+    TournamentState,
+    UnknownSitting,
+)
+from arbiter.store import Fault as StoredFault
+from arbiter.tournament import Desk, TournamentReport, TournamentSpec, parse_spec, plan_tournament, released_replay
 from arbiter.tournament import report as results
+from arbiter.tournament.evidence import board_scores
 from arbiter.tournament.replays import NotReleased
 from arbiter.tournament.report import EntrantRow
 from arbiter.tournament.spec import lowest_wins
@@ -240,6 +254,46 @@ class TestForfeits:
         for _, _, seat in store.seat_results(ID):
             honest[f"bot{seat.entrant}"] += seat.points
         assert others == {name: total / 8 for name, total in honest.items() if name != "bot1"}
+
+    def test_a_bot_that_was_lost_forfeits_whatever_it_was_lost_by(self, store: Store) -> None:
+        """Nonsense that leaves nothing to read ends a bot as a crash does; nonsense that does not is one fault."""
+        create(store, spec_of(match={"boards": 2, "fault_policy": "forfeit_match", "fault_limit": 3}))
+        desk = Desk(store)
+        for number, key in enumerate(store.planned(ID)):
+            grant = granted(desk, str(key))
+            record = played(grant.plan)
+            faults = [
+                Fault(grant.plan.bots[place].entrant, FaultCode.PROTOCOL_ERROR, "?", lost=place == 1)
+                for place in (1, 2)
+            ]
+            report(desk, grant, text_of(replace(record, faults=tuple(faults)) if number == 0 else record))
+        forfeits = {row.name: row.forfeits for row in results(store, ID).rows}
+        assert forfeits == {"bot0": 0, "bot1": 1, "bot2": 0, "bot3": 0}
+
+    def test_a_forfeit_is_never_better_than_what_was_scored(self, store: Store) -> None:
+        """Both partners pay for the others' moon: twice the positive total, more than a forfeit costs."""
+        data = {"name": "cup", "rules": {"name": "partnership"}, "deal_seed": "00" * 32}
+        match = {"boards": 2, "fault_policy": "forfeit_match", "fault_limit": 3}
+        entrants = [{"bot": f"bot{number}", "side": "NE"[number % 2]} for number in range(4)]
+        spec = parse_spec({**data, "match": match, "entrants": entrants}, Path("/bots"))
+        create(store, spec)
+        desk = Desk(store)
+        sides = spec.sides_of(store.entrants(ID))
+        losers = sides[0].entrants
+        for key in store.planned(ID):
+            grant = granted(desk, str(key))
+            seated = [grant.plan.bots[place].entrant for place in range(4)]
+            paid = {entrant: 26 if entrant in losers else 0 for entrant in seated}
+            seats = [SeatResult(b, s, e, 1, paid[e], paid[e]) for b in (1, 2) for s, e in enumerate(seated)]
+            tallies = [HandTally(b, s, "left", 1, paid[e], 0) for b in (1, 2) for s, e in enumerate(seated)]
+            gone = StoredFault(losers[0], None, None, None, None, "CRASH", "gone", lost=True)
+            text = str(key).encode()
+            digest = hashlib.sha256(text).hexdigest()
+            result = SittingResult(tuple(seats), tuple(tallies), (gone,), (), text, digest, 2, 1.0)
+            assert store.record(key, grant.lease.attempt, result, START) is Recorded.RECORDED
+        scores = board_scores(store, ID, spec, sides)
+        assert [dict(zip(each.entrants, each.points, strict=True)) for each in scores] == [{0: 4 * 52, 1: 0}] * 2
+        assert [row.forfeits for row in results(store, ID).rows] == [0, 1]
 
     def test_as_many_as_are_allowed_forfeit_nothing(self, store: Store) -> None:
         found = self.report(store, "forfeit_match", 1000, cheats=4)

@@ -22,7 +22,7 @@ from arbiter.registry.life import Life
 from arbiter.registry.registry import Registry
 from arbiter.registry.uploads import Declared
 from arbiter.registry.validation import Validator
-from arbiter.service.registry_service import bot_to_message, version_to_message
+from arbiter.service.registry_service import bot_to_message, build_to_message, version_to_message
 from arbiter.store import AT_REST, Quota, Scope, Token, Version, VersionState
 
 OWNER: Final = "host"
@@ -31,7 +31,7 @@ OWNER: Final = "host"
 LOOK_AGAIN: Final = 0.25
 """Seconds between two looks at a version that is followed."""
 
-_NO_QUOTA: Final = Quota(submissions_per_day=1 << 31, stored_bytes=1 << 62, bots=1 << 31)
+_NO_QUOTA: Final = Quota(submissions_per_day=1 << 31, builds_per_day=1 << 31, stored_bytes=1 << 62, bots=1 << 31)
 
 
 class LocalBots:
@@ -50,7 +50,7 @@ class LocalBots:
         self._store: Final = open_store(data)
         self._registry: Final = Registry(self._store, contents, data / "registry", _NO_QUOTA)
         runtimes = CageSettings.from_environment().runtimes
-        self._life: Final = Life(self._store, contents, builder, validator, runtimes)
+        self._life: Final = Life(self._store, contents, builder, validator, runtimes, _NO_QUOTA)
         now = datetime.now(UTC)
         self._token: Final = Token("cli", OWNER, Scope.HOST, "", created_at=now, expires_at=now)
 
@@ -113,6 +113,14 @@ class LocalBots:
     def log(self, bot: str, number: int) -> str:
         """What building and validating a version wrote."""
         return self._registry.log(self._token, bot, number)
+
+    def builds(self, bot: str = "") -> Iterator[pb.Build]:
+        """All builds of a bot's versions, or of all."""
+        return map(build_to_message, self._store.builds.builds(bot or None))
+
+    def build_log(self, bot: str, number: int, build: int) -> str:
+        """What a build of a version wrote."""
+        return self._registry.build_log(self._token, bot, number, build)
 
     def retire(self, bot: str, number: int) -> pb.Version:
         """Take a version back."""

@@ -53,7 +53,7 @@ app.add_typer(token.app, name="token")
 app.add_typer(database.app, name="db")
 tournament.app.command("deals")(replay.deals)
 bot.app.command("list")(submission.list_bots)
-for command in (submission.submit, submission.versions, submission.logs, submission.retire):
+for command in (submission.submit, submission.versions, submission.builds, submission.logs, submission.retire):
     bot.app.command()(command)
 
 

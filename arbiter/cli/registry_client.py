@@ -112,6 +112,21 @@ class RegistryClient:
         """What building and validating a version wrote."""
         return str(self._client.call(self._stub.GetVersionLog, pb.GetVersionLogRequest(bot=bot, number=number)).log)
 
+    def builds(self, bot: str = "") -> Iterator[pb.Build]:
+        """All builds of a bot's versions, or of all."""
+        token = ""
+        while True:
+            page = self._client.call(self._stub.ListBuilds, pb.ListBuildsRequest(bot=bot, page_token=token))
+            yield from page.builds
+            token = page.next_page_token
+            if not token:
+                return
+
+    def build_log(self, bot: str, number: int, build: int) -> str:
+        """What a build of a version wrote."""
+        request = pb.GetBuildLogRequest(bot=bot, version=number, number=build)
+        return str(self._client.call(self._stub.GetBuildLog, request).log)
+
     def retire(self, bot: str, number: int) -> pb.Version:
         """Take a version back."""
         return self._client.call(self._stub.RetireVersion, pb.RetireVersionRequest(bot=bot, number=number)).version

@@ -16,6 +16,7 @@ from arbiter.engine import rule_set
 from arbiter.packages import Builder
 from arbiter.registry.life import Life
 from arbiter.registry.registry import Registry
+from arbiter.registry.sweeping import Sweeper
 from arbiter.registry.validation import Validator
 from arbiter.service.public import PublicServer
 from arbiter.service.rates import Rates
@@ -61,8 +62,10 @@ async def public_service(
     builder = Builder(contents, data / "staging", unsafe=options.unsafe_processes, hidden=(data,))
     validator = Validator(options.cage, {name: rule_set(name) for name in rules})
     life = Life(store, contents, builder, validator, CageSettings.from_environment().runtimes)
-    registry = RegistryServicer(store.versions, Registry(store, contents, data / "registry"), life.wake)
-    jobs: list[Callable[[], Awaitable[None]]] = [life.run]
+    kept = Registry(store, contents, data / "registry")
+    registry = RegistryServicer(store, kept, life.wake)
+    sweeper = Sweeper(store, contents, kept.uploads, (data / "staging", data / "registry" / "staging"))
+    jobs: list[Callable[[], Awaitable[None]]] = [life.run, sweeper.run]
     async with AsyncExitStack() as stack:
         stack.enter_context(versions_lock(data))
         if options.redis_url is None:

@@ -138,8 +138,35 @@ def versions(
     results_console().print(table)
 
 
+def builds(
+    bot: Annotated[str, typer.Argument(metavar="BOT", help="Name of a bot; without it, of all.")] = "",
+    server: ServerAddress = None,
+    token: ApiToken = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> None:
+    """List the builds of a bot's versions, or of all. Many runtimes build nothing."""
+    with _place(server, token, ca, plain_text, data_dir) as client:
+        found = [build_to_dict(build) for build in client.builds(bot)]
+    if json:
+        print_json(found)
+        return
+    table = Table()
+    for name in ("version", "build", "state", "began", "seconds", "bytes", "said"):
+        table.add_column(name)
+    for row in found:
+        shown = ("version", "build", "state", "began", "seconds", "size")
+        table.add_row(*("–" if row[name] is None else str(row[name]) for name in shown), one_line(str(row["detail"])))
+    results_console().print(table)
+
+
 def logs(
     version: Annotated[str, typer.Argument(metavar="BOT@N", help="A version, such as mybot@3.")],
+    build: Annotated[
+        int | None, typer.Option("--build", min=1, show_default=False, help="What this build wrote, and nothing else.")
+    ] = None,
     server: ServerAddress = None,
     token: ApiToken = None,
     ca: Authority = None,
@@ -149,7 +176,8 @@ def logs(
     """Show what building a version and trying it out wrote. For its owner and the host."""
     bot, number = read_version(version)
     with _place(server, token, ca, plain_text, data_dir) as client:
-        for line in client.log(bot, number).splitlines():
+        written = client.log(bot, number) if build is None else client.build_log(bot, number, build)
+        for line in written.splitlines():
             output.print(one_line(line), markup=False, highlight=False, soft_wrap=True)
 
 
@@ -196,6 +224,21 @@ def read_version(text: str) -> tuple[str, int]:
     if not at or not bot or not number.isdecimal() or len(number) > 9 or not int(number):
         raise UsageError(f"{text!r} names no version; write BOT@N, such as mybot@3")
     return bot, int(number)
+
+
+def build_to_dict(build: pb.Build) -> dict[str, object]:
+    """A build as plain data for ``--json``."""
+    began, ended = build.start_time.ToDatetime(), build.end_time.ToDatetime()
+    return {
+        "version": f"{build.bot}@{build.version}",
+        "build": build.number,
+        "state": pb.BuildState.Name(build.state).removeprefix("BUILD_STATE_").lower(),
+        "detail": build.detail,
+        "digest": build.digest,
+        "size": build.size,
+        "began": began.isoformat(timespec="seconds") + "Z",
+        "seconds": round((ended - began).total_seconds(), 1) if build.HasField("end_time") else None,
+    }
 
 
 def version_to_dict(version: pb.Version) -> dict[str, object]:

@@ -91,8 +91,13 @@ class ObjectVersions:
         deleted = sorted(
             digest for digest, modified in self._modified().items() if digest not in kept and now - modified >= age
         )
-        for digest in deleted:
-            self._files.rm_file(self._key(digest))
+        with self._writing:
+            for digest in list(deleted):
+                # Looked at again, for somebody may have put it meanwhile.
+                if time.time() - _seconds(self._files.modified(self._key(digest))) >= age:
+                    self._files.rm_file(self._key(digest))
+                else:
+                    deleted.remove(digest)
         self._cache.sweep(kept, age)
         return deleted
 

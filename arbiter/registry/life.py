@@ -8,14 +8,25 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from arbiter.cage import Runtimes, load_manifest
+from arbiter.cage import Runtime, Runtimes, load_manifest
 from arbiter.errors import ArbiterError, InfrastructureError
-from arbiter.packages import Builder
+from arbiter.packages import Builder, BuildResult
 from arbiter.packages import Versions as Contents
-from arbiter.store import AT_REST, Store, TransitionRefused, UnknownVersion, Version, VersionState
+from arbiter.store import (
+    AT_REST,
+    BuildState,
+    Quota,
+    QuotaExceeded,
+    Store,
+    TransitionRefused,
+    UnknownVersion,
+    Version,
+    VersionState,
+)
 
 log = logging.getLogger(__name__)
 
@@ -53,16 +64,24 @@ class Life:
         builder: builds.
         validate: tries a built version out.
         runtimes: those that a version may name.
+        quota: what an owner may store, with what is built.
     """
 
     def __init__(
-        self, store: Store, contents: Contents, builder: Builder, validate: Validate, runtimes: Runtimes
+        self,
+        store: Store,
+        contents: Contents,
+        builder: Builder,
+        validate: Validate,
+        runtimes: Runtimes,
+        quota: Quota | None = None,
     ) -> None:
         self._store: Final = store
         self._contents: Final = contents
         self._builder: Final = builder
         self._validate: Final = validate
         self._runtimes: Final = runtimes
+        self._quota: Final = quota or Quota()
         self._woken: Final = asyncio.Event()
         self._put_offs: Final = Counter[str]()
 
@@ -106,11 +125,15 @@ class Life:
         try:
             source = version.submission.digest
             manifest = load_manifest(await asyncio.to_thread(self._contents.open, source), self._runtimes, built=False)
-            built = await self._builder.build(source, self._runtimes.named(manifest.runtime))
+            built = await self._build(version, source, self._runtimes.named(manifest.runtime))
             written = built.log.decode(errors="replace")
             if built.digest is None:
                 return await self._fail(version, f"the build failed: {built.detail}", written)
-            version = await self._move(version, VersionState.VALIDATING, built=built.digest, log=_cut(written))
+            what = (built.digest, await asyncio.to_thread(self._size, built.digest))
+            try:
+                version = await self._move(version, VersionState.VALIDATING, built=what, log=_cut(written))
+            except QuotaExceeded as error:  # it is on the disk for a while all the same, and counts
+                return await self._fail(version, str(error), written, built=what)
             tried = await self._validate(await asyncio.to_thread(self._contents.open, built.digest))
         except (InfrastructureError, OSError) as error:
             return await self._put_off(version, str(error), written)
@@ -121,6 +144,31 @@ class Life:
             return await self._fail(version, tried.detail, written)
         return await self._move(version, VersionState.ACTIVE, log=_cut(written))
 
+    async def _build(self, version: Version, source: str, runtime: Runtime) -> BuildResult:
+        """Build a version, and keep what became of it where there was anything to build."""
+        if not runtime.build:
+            return await self._builder.build(source, runtime)
+        builds, of = self._store.builds, (version.submission.bot, version.number)
+        number = await asyncio.to_thread(builds.begin, *of, datetime.now(UTC))
+        try:
+            built = await self._builder.build(source, runtime)
+            size = await asyncio.to_thread(self._size, built.digest) if built.digest else 0
+        except (ArbiterError, OSError) as error:
+            await asyncio.to_thread(builds.end, *of, number, BuildState.INTERRUPTED, str(error), datetime.now(UTC))
+            raise
+        state = BuildState.FAILED if built.digest is None else BuildState.BUILT
+        log = _cut(built.log.decode(errors="replace"))
+        await asyncio.to_thread(
+            lambda: builds.end(
+                *of, number, state, built.detail, datetime.now(UTC), log=log, digest=built.digest or "", size=size
+            )
+        )
+        return built
+
+    def _size(self, digest: str) -> int:
+        """Bytes of a content."""
+        return sum(path.stat().st_size for path in self._contents.open(digest).rglob("*") if path.is_file())
+
     async def _put_off(self, version: Version, why: str, written: str) -> Version:
         """The machine failed, not the bot: another time, but not for ever."""
         self._put_offs[version.name] += 1
@@ -130,16 +178,30 @@ class Life:
         await asyncio.sleep(TICK)
         return await self._move(version, VersionState.RECEIVED)
 
-    async def _fail(self, version: Version, why: str, written: str) -> Version:
+    async def _fail(self, version: Version, why: str, written: str, *, built: tuple[str, int] = ("", 0)) -> Version:
         log.warning("version %s failed: %s", version.name, why)
-        return await self._move(version, VersionState.FAILED, log=_cut(written), failure=why)
+        return await self._move(version, VersionState.FAILED, built=built, log=_cut(written), failure=why)
 
     async def _move(
-        self, version: Version, state: VersionState, *, built: str = "", log: str = "", failure: str = ""
+        self,
+        version: Version,
+        state: VersionState,
+        *,
+        built: tuple[str, int] = ("", 0),
+        log: str = "",
+        failure: str = "",
     ) -> Version:
         return await asyncio.to_thread(
             lambda: self._store.versions.move(
-                version.submission.bot, version.number, state, built=built, log=log, failure=failure
+                version.submission.bot,
+                version.number,
+                state,
+                datetime.now(UTC),
+                built=built[0],
+                built_size=built[1],
+                quota=None if state is VersionState.FAILED else self._quota,
+                log=log,
+                failure=failure,
             )
         )
 

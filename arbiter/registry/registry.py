@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from arbiter.cage import Runtimes
 from arbiter.errors import UsageError
 from arbiter.identity import Forbidden
 from arbiter.packages import PackageLimits, unpacked
@@ -27,6 +28,7 @@ class Registry:
         folder: the registry's own, for what is on its way in.
         quota: what one contestant may submit.
         limits: what a package may hold.
+        runtimes: those that a package may name; None for the host's.
     """
 
     def __init__(
@@ -36,12 +38,14 @@ class Registry:
         folder: Path,
         quota: Quota | None = None,
         limits: PackageLimits | None = None,
+        runtimes: Runtimes | None = None,
     ) -> None:
         self._store: Final = store
         self._contents: Final = contents
         self._staging: Final = folder / "staging"
         self._quota: Final = quota or Quota()
         self._limits: Final = limits or PackageLimits()
+        self._runtimes: Final = runtimes or Runtimes.from_environment()
         self.uploads: Final = Uploads(folder / "uploads", self._limits.archive_bytes)
         """Packages on their way in."""
 
@@ -58,7 +62,7 @@ class Registry:
         for name, text, most in (("message", message, MAX_MESSAGE), ("commit", commit, MAX_COMMIT)):
             if len(text) > most or not text.isprintable():
                 raise UsageError(f"{name}: write one line of {most} characters at the most")
-        with unpacked(package, self._staging, self._limits) as found:
+        with unpacked(package, self._staging, self._limits, self._runtimes) as found:
             submission = Submission(
                 owner=token.owner,
                 bot=found.manifest.name,
@@ -68,6 +72,7 @@ class Registry:
                 message=message,
                 commit=commit,
                 manifest={**asdict(found.manifest), "run": list(found.manifest.run)},
+                needs_build=bool(self._runtimes.named(found.manifest.runtime).build),
             )
             self._store.versions.check(submission, self._quota, now)  # before anything of it is kept
             snapshot = self._contents.put(found.folder)
@@ -81,15 +86,25 @@ class Registry:
         _check_owner(token, version)
         return version.log
 
-    def retire(self, token: Token, bot: str, number: int, now: datetime) -> Version:
-        """Take a version back.
+    def build_log(self, token: Token, bot: str, number: int, build: int | None) -> str:
+        """What a build of a version wrote, without a number the newest; raises `Forbidden` as `log` does."""
+        _check_owner(token, self._store.versions.get(bot, number))
+        return self._store.builds.get(bot, number, build).log
+
+    def retire(self, token: Token, bot: str, number: int, now: datetime, request_id: str = "") -> Version:
+        """Take a version back; the same request id again changes nothing.
 
         Raises:
             Forbidden: the caller is neither its owner nor the host.
             TransitionRefused: it is being built or validated, or retired already.
         """
-        _check_owner(token, self._store.versions.get(bot, number))
-        version = self._store.versions.move(bot, number, VersionState.RETIRED)
+        version = self._store.versions.get(bot, number)
+        _check_owner(token, version)
+        request = (token.owner, request_id, "RetireVersion", version.name)
+        if self._store.requests.done(*request):
+            return version
+        version = self._store.versions.move(bot, number, VersionState.RETIRED, now)
+        self._store.requests.note(*request, now)
         self._note(token, "bot.retire", version, now)
         return version
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from arbiter.errors import UsageError
+from arbiter.store import check_request_id
 
 MAX_PENDING: Final = 4
 """Unfinished uploads that one sender may have."""
@@ -26,7 +27,6 @@ MAX_PENDING: Final = 4
 MAX_AGE: Final = 24 * 3600.0
 """Seconds after which an upload of which nothing came is forgotten."""
 
-_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -104,7 +104,7 @@ class Uploads:
         self._max_bytes: Final = max_bytes
 
     def received(self, owner: str, request_id: str) -> int:
-        """Bytes of an upload that have arrived; raises `UploadRefused` for an id of another form."""
+        """Bytes of an upload that have arrived; raises `UsageError` for an id of another form."""
         path = self._path(owner, request_id)
         return path.stat().st_size if path.exists() else 0
 
@@ -149,9 +149,14 @@ class Uploads:
                 if not os.fstat(file.fileno()).st_size:  # nothing to go on with
                     path.unlink(missing_ok=True)
 
+    def sweep(self) -> None:
+        """Forget all uploads of which nothing came for `MAX_AGE`."""
+        if self._folder.is_dir():
+            for folder in self._folder.iterdir():
+                self._forget_old(folder)
+
     def _path(self, owner: str, request_id: str) -> Path:
-        if not _REQUEST_ID.fullmatch(request_id):
-            raise UploadRefused(f"request_id {request_id!r}: write 1 to 64 letters, digits, hyphens and underscores")
+        check_request_id(request_id)
         # Owners are named by the host, and could be called "..".
         return self._folder / hashlib.sha256(owner.encode()).hexdigest()[:32] / request_id
 

@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import grpc
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
 
 from arbiter.errors import UsageError
 from arbiter.identity import Unauthenticated, authenticate
@@ -170,7 +172,10 @@ class Admission(grpc.aio.ServerInterceptor):
     async def _read(self, context: Context, token: Token | None) -> Any:
         rest = "what arrived is kept, go on with the same request id" if token is not None else "call again"
         async with _within(self._limits.read_silence, f"nothing came for {{}} s; {rest}"):
-            return await context.read()
+            message = await context.read()
+        if message is not grpc.aio.EOF:
+            _check_text(message)
+        return message
 
     async def _write(self, context: Context, response: object) -> None:
         async with _within(self._limits.write_silence, "no message was taken for {} s; call again and read"):
@@ -179,6 +184,13 @@ class Admission(grpc.aio.ServerInterceptor):
     async def _next(self, answers: AsyncIterator[object]) -> object:
         async with _within(self._limits.watch_silence, "nothing has changed for {} s; call again"):
             return await anext(answers, _END)
+
+
+def _check_text(message: Message) -> None:
+    """Refuse the one character that text in a message may have, and in a database may not."""
+    for field, value in message.ListFields():
+        if field.type == FieldDescriptor.TYPE_STRING and "\0" in value:
+            raise UsageError(f"{field.name}: holds the character NUL; leave it out")
 
 
 def _streams(handler: Handler) -> bool:

@@ -15,7 +15,7 @@ from arbiter.registry.registry import Registry
 from arbiter.registry.uploads import Declared
 from arbiter.service.calls import Context, caller
 from arbiter.service.pages import page_size, page_token, read_page_token
-from arbiter.store import AT_REST, Bot, Scope, Version, Versions, VersionState
+from arbiter.store import AT_REST, Bot, Build, Scope, Store, Version, VersionState
 
 MAX_CHUNK: Final = 256 * 1024
 LOOK_AGAIN: Final = 0.25
@@ -26,13 +26,14 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
     """Answers contestants; disk and database are used in threads.
 
     Args:
-        versions: what is recorded of bots.
+        store: what is recorded of bots.
         registry: takes submissions.
         submitted: called on the event loop after each submission.
     """
 
-    def __init__(self, versions: Versions, registry: Registry, submitted: Callable[[], None]) -> None:
-        self._versions: Final = versions
+    def __init__(self, store: Store, registry: Registry, submitted: Callable[[], None]) -> None:
+        self._versions: Final = store.versions
+        self._builds: Final = store.builds
         self._registry: Final = registry
         self._submitted: Final = submitted
 
@@ -115,11 +116,62 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
         written = await asyncio.to_thread(self._registry.log, token, request.bot, request.number)
         return pb.GetVersionLogResponse(log=written)
 
+    async def ListBuilds(self, request: pb.ListBuildsRequest, context: Context) -> pb.ListBuildsResponse:
+        """See the contract."""
+        caller(Scope.SPECTATOR)
+        size = page_size(request.page_size)
+        after = read_build_token(request.page_token)
+        found = await asyncio.to_thread(lambda: self._builds.builds(request.bot or None, after=after, limit=size + 1))
+        page = found[:size]
+        more = build_token(page[-1]) if len(found) > size else ""
+        return pb.ListBuildsResponse(builds=map(build_to_message, page), next_page_token=more)
+
+    async def GetBuildLog(self, request: pb.GetBuildLogRequest, context: Context) -> pb.GetBuildLogResponse:
+        """See the contract."""
+        token = caller(Scope.CONTESTANT)
+        written = await asyncio.to_thread(
+            self._registry.build_log, token, request.bot, request.version, request.number or None
+        )
+        return pb.GetBuildLogResponse(log=written)
+
     async def RetireVersion(self, request: pb.RetireVersionRequest, context: Context) -> pb.RetireVersionResponse:
         """See the contract."""
         token = caller(Scope.CONTESTANT)
-        version = await asyncio.to_thread(self._registry.retire, token, request.bot, request.number, datetime.now(UTC))
+        version = await asyncio.to_thread(
+            self._registry.retire, token, request.bot, request.number, datetime.now(UTC), request.request_id
+        )
         return pb.RetireVersionResponse(version=version_to_message(version))
+
+
+def build_token(last: Build) -> str:
+    """The token of the page of builds that begins behind this one."""
+    return page_token(f"{last.bot}/{last.version}", last.number)
+
+
+def read_build_token(token: str) -> tuple[str, int, int]:
+    """The build in a token; one before all others for none. Raises `UsageError` for what was not given out."""
+    place, number = read_page_token(token)
+    bot, _, version = place.partition("/")
+    if place and not (version.isdecimal() and len(version) < 10):
+        raise UsageError(f"page_token {token!r} is not one of builds; use a next_page_token as it was given")
+    return bot, int(version or 0), number
+
+
+def build_to_message(build: Build) -> pb.Build:
+    """A build as a message."""
+    message = pb.Build(
+        bot=build.bot,
+        version=build.version,
+        number=build.number,
+        state=pb.BuildState.Value(f"BUILD_STATE_{build.state.name}"),
+        detail=build.detail,
+        digest=build.digest,
+        size=build.size,
+    )
+    message.start_time.FromDatetime(build.began_at)
+    if build.ended_at is not None:
+        message.end_time.FromDatetime(build.ended_at)
+    return message
 
 
 def bot_to_message(bot: Bot) -> pb.Bot:

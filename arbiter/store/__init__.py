@@ -1,6 +1,7 @@
 """The durable truth: plans and results of tournaments; the only code that talks to the database."""
 
 from arbiter.store.accounts import Accounts, AuditEntry, Scope, Token
+from arbiter.store.builds import Build, Builds, BuildState
 from arbiter.store.database import Database
 from arbiter.store.errors import (
     InvalidPlan,
@@ -10,11 +11,13 @@ from arbiter.store.errors import (
     StoreError,
     StoreUnavailable,
     TransitionRefused,
+    UnknownBuild,
     UnknownSitting,
     UnknownToken,
     UnknownTournament,
     UnknownVersion,
 )
+from arbiter.store.quotas import Quota
 from arbiter.store.records import (
     FINISHED,
     TRANSITIONS,
@@ -40,12 +43,12 @@ from arbiter.store.records import (
     Tournament,
     TournamentState,
 )
+from arbiter.store.requests import Requests, check_request_id
 from arbiter.store.store import MAX_ATTEMPTS, MAX_LOST, Store
 from arbiter.store.versions import (
     AT_REST,
     VERSION_TRANSITIONS,
     Bot,
-    Quota,
     Submission,
     Version,
     Versions,
@@ -67,6 +70,9 @@ __all__ = [
     "BoardTotal",
     "Bot",
     "BotLog",
+    "Build",
+    "BuildState",
+    "Builds",
     "Database",
     "Entrant",
     "EntrantTally",
@@ -82,6 +88,7 @@ __all__ = [
     "Quota",
     "QuotaExceeded",
     "Recorded",
+    "Requests",
     "Scope",
     "SeatResult",
     "SittingKey",
@@ -96,6 +103,7 @@ __all__ = [
     "Tournament",
     "TournamentState",
     "TransitionRefused",
+    "UnknownBuild",
     "UnknownSitting",
     "UnknownToken",
     "UnknownTournament",
@@ -103,4 +111,5 @@ __all__ = [
     "Version",
     "VersionState",
     "Versions",
+    "check_request_id",
 ]

@@ -7,6 +7,7 @@
     ├── UnknownSitting        no such sitting, or no such attempt at it, or it has no result yet
     ├── UnknownToken          no token has that id
     ├── UnknownVersion        no such bot or version, or none that is active
+    ├── UnknownBuild          a version has no such build
     ├── QuotaExceeded         a submission beyond what its sender may make
     ├── NameTaken             a bot name or a request id that stands for something else already
     ├── InvalidPlan           a tournament whose parts do not fit together
@@ -48,6 +49,10 @@ class UnknownToken(UsageError):
 
 class UnknownVersion(UsageError):
     """There is no such bot or version, or none of it is active."""
+
+
+class UnknownBuild(UsageError):
+    """A version has no build of this number, or none at all."""
 
 
 class QuotaExceeded(UsageError):

@@ -10,6 +10,7 @@ from typing import Self
 
 from arbiter.store import leasing, plans, recording, results, schema
 from arbiter.store.accounts import Accounts
+from arbiter.store.builds import Builds
 from arbiter.store.database import Database
 from arbiter.store.records import (
     Alarm,
@@ -33,6 +34,7 @@ from arbiter.store.records import (
     TournamentState,
     check_aware,
 )
+from arbiter.store.requests import Requests
 from arbiter.store.versions import Versions
 
 MAX_ATTEMPTS = 3
@@ -57,6 +59,10 @@ class Store:
         """Tokens and the audit log."""
         self.versions = Versions(database)
         """Submitted bots."""
+        self.builds = Builds(database)
+        """What was built of them."""
+        self.requests = Requests(database)
+        """Requests that were done."""
 
     @classmethod
     def open(cls, target: str | os.PathLike[str]) -> Self:

@@ -29,6 +29,9 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from arbiter.store.records import AttemptOutcome, SittingState, TournamentState
 
+EARLIEST = "1970-01-01 00:00:00"
+"""A moment for rows that know of none."""
+
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -322,6 +325,43 @@ class VersionRow(Table):
     manifest: Mapped[dict[str, object]] = mapped_column(JSON)
     state: Mapped[str] = mapped_column(String(16))
     built: Mapped[str] = mapped_column(String(64))
+    built_size: Mapped[int] = mapped_column(BigInteger, server_default="0")
     log: Mapped[str] = mapped_column(ForeignText)
     failure: Mapped[str] = mapped_column(ForeignText)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    moved_at: Mapped[datetime] = mapped_column(UtcDateTime, server_default=EARLIEST)
+    """When its state last changed."""
+
+
+class BuildRow(Table):
+    """A build of a version."""
+
+    __tablename__ = "build"
+    __table_args__ = (
+        ForeignKeyConstraint(["bot_name", "version_number"], ["version.bot_name", "version.number"]),
+        Index(None, "owner", "began_at"),
+    )
+
+    bot_name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    version_number: Mapped[int] = mapped_column(primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    owner: Mapped[str] = mapped_column(Text)
+    state: Mapped[str] = mapped_column(String(16))
+    detail: Mapped[str] = mapped_column(ForeignText)
+    log: Mapped[str] = mapped_column(ForeignText)
+    digest: Mapped[str] = mapped_column(String(64))
+    size: Mapped[int] = mapped_column(BigInteger)
+    began_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    ended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class RequestRow(Table):
+    """A request that was done."""
+
+    __tablename__ = "request"
+
+    owner: Mapped[str] = mapped_column(String(64), primary_key=True)
+    request_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    call: Mapped[str] = mapped_column(Text)
+    subject: Mapped[str] = mapped_column(Text)
+    at: Mapped[datetime] = mapped_column(UtcDateTime)

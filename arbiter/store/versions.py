@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from arbiter.store.database import Database
-from arbiter.store.errors import NameTaken, QuotaExceeded, TransitionRefused, UnknownVersion
+from arbiter.store.errors import NameTaken, TransitionRefused, UnknownVersion
+from arbiter.store.quotas import Quota, check_quota, check_room, referenced_contents
 from arbiter.store.records import check_aware
 from arbiter.store.tables import BotRow, VersionRow
 
@@ -54,6 +55,7 @@ class Submission:
         message: What the author says of it.
         commit: Id of the commit that it was made from, empty when there is none.
         manifest: Its ``bot.toml``, as plain data.
+        needs_build: Its runtime builds.
     """
 
     owner: str
@@ -64,6 +66,7 @@ class Submission:
     message: str = ""
     commit: str = ""
     manifest: Mapping[str, object] = field(default_factory=dict)
+    needs_build: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ class Version:
         submission: What was sent.
         state: Where it is in its life.
         built: Digest of what plays, after the build; empty before it.
+        built_size: Bytes of that.
         log: What building and validating it wrote.
         failure: Why it failed, in one line; empty when it did not.
         created_at: When it was received.
@@ -84,6 +88,7 @@ class Version:
     submission: Submission
     state: VersionState
     built: str
+    built_size: int
     log: str
     failure: str
     created_at: datetime
@@ -109,15 +114,6 @@ class Bot:
     owner: str
     latest: int
     active: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Quota:
-    """What one owner may submit."""
-
-    submissions_per_day: int = 50
-    stored_bytes: int = 1 << 30
-    bots: int = 20
 
 
 class Versions:
@@ -149,7 +145,7 @@ class Versions:
                         " content is another; choose a new one"
                     )
                 return _version(earlier)
-            _check_quota(session, submission, quota, now)
+            check_quota(session, submission, quota, now)
             bot = session.get(BotRow, submission.bot)
             if bot is None:
                 bot = BotRow(name=submission.bot, owner=submission.owner, created_at=now)
@@ -169,9 +165,11 @@ class Versions:
                 manifest=dict(submission.manifest),
                 state=VersionState.RECEIVED.value,
                 built="",
+                built_size=0,
                 log="",
                 failure="",
                 created_at=now,
+                moved_at=now,
             )
             session.add(row)
             return _version(row)
@@ -186,31 +184,56 @@ class Versions:
             )
             if earlier is not None:
                 return
-            _check_quota(session, submission, quota, now)
+            check_quota(session, submission, quota, now)
             _check_name(session.get(BotRow, submission.bot), submission)
 
     def move(
-        self, bot: str, number: int, state: VersionState, *, built: str = "", log: str = "", failure: str = ""
+        self,
+        bot: str,
+        number: int,
+        state: VersionState,
+        now: datetime,
+        *,
+        built: str = "",
+        built_size: int = 0,
+        quota: Quota | None = None,
+        log: str = "",
+        failure: str = "",
     ) -> Version:
         """Move a version on in its life, with what is known then; returns it as it is afterwards.
+
+        ``built`` is the digest of what plays, ``built_size`` its bytes, and ``quota`` what its owner may store with it.
 
         Raises:
             UnknownVersion: there is none.
             TransitionRefused: its life has no such change.
+            QuotaExceeded: what was built is more than its owner may store.
         """
+        check_aware(now)
         with self._database.write() as session:
-            row = _existing(session, bot, number, lock=True)
+            row = existing_version(session, bot, number, lock=True)
             if state not in VERSION_TRANSITIONS[VersionState(row.state)]:
                 raise TransitionRefused(f"version {bot}@{number} is {row.state} and can't become {state}")
-            row.state = state.value
-            row.built, row.log, row.failure = built or row.built, log or row.log, failure or row.failure
+            if quota is not None and built not in ("", row.built, row.digest):
+                self._database.take_turns(session, f"owner {row.owner}")
+                check_room(session, row.owner, (built, built_size), quota, now)
+            row.state, row.moved_at = state.value, now
+            if built:
+                row.built, row.built_size = built, built_size
+            row.log, row.failure = log or row.log, failure or row.failure
             return _version(row)
+
+    def referenced(self, now: datetime) -> set[str]:
+        """Digests of the contents that are needed; all others may be deleted, unless they were kept a moment ago."""
+        check_aware(now)
+        with self._database.read() as session:
+            return referenced_contents(session, now)
 
     def get(self, bot: str, number: int | None = None) -> Version:
         """A version; without a number the newest active one. Raises `UnknownVersion`, which says why there is none."""
         with self._database.read() as session:
             if number is not None:
-                return _version(_existing(session, bot, number))
+                return _version(existing_version(session, bot, number))
             newest = session.scalar(
                 select(VersionRow)
                 .where(VersionRow.bot_name == bot, VersionRow.state == VersionState.ACTIVE.value)
@@ -270,29 +293,8 @@ def _check_name(bot: BotRow | None, submission: Submission) -> None:
         raise NameTaken(f"the name {submission.bot!r} is taken by another contestant; choose another")
 
 
-def _check_quota(session: Session, submission: Submission, quota: Quota, now: datetime) -> None:
-    mine = VersionRow.owner == submission.owner
-    today = session.scalar(
-        select(func.count()).select_from(VersionRow).where(mine, VersionRow.created_at > now - timedelta(days=1))
-    )
-    if (today or 0) >= quota.submissions_per_day:
-        raise QuotaExceeded(
-            f"{submission.owner} has made {today} submissions within a day, which is all that is allowed; wait"
-        )
-    stored = session.scalar(select(func.coalesce(func.sum(VersionRow.size), 0)).where(mine))
-    if (stored or 0) + submission.size > quota.stored_bytes:
-        raise QuotaExceeded(
-            f"{submission.owner} has {stored} bytes stored; {submission.size} more are above the {quota.stored_bytes}"
-            " that are allowed"
-        )
-    bots = session.scalar(
-        select(func.count()).select_from(BotRow).where(BotRow.owner == submission.owner, BotRow.name != submission.bot)
-    )
-    if (bots or 0) >= quota.bots:
-        raise QuotaExceeded(f"{submission.owner} has {bots} bots already, which is all that is allowed")
-
-
-def _existing(session: Session, bot: str, number: int, *, lock: bool = False) -> VersionRow:
+def existing_version(session: Session, bot: str, number: int, *, lock: bool = False) -> VersionRow:
+    """A version's row, locked until the transaction's end where asked for; raises `UnknownVersion`."""
     row = session.get(VersionRow, (bot, number), with_for_update=lock)
     if row is None:
         raise UnknownVersion(f"there is no version {bot}@{number}; see: arbiter bot versions {bot}")
@@ -324,6 +326,7 @@ def _version(row: VersionRow) -> Version:
         ),
         state=VersionState(row.state),
         built=row.built,
+        built_size=row.built_size,
         log=row.log,
         failure=row.failure,
         created_at=row.created_at,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import threading
+import urllib.request
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
 import fsspec  # type: ignore[import-untyped]  # has no types of its own, and nobody publishes stubs
 import pytest
+from moto.server import ThreadedMotoServer
 
 from arbiter.cage import Snapshot, take_snapshot, verify_snapshot
 from arbiter.packages import FileVersions, VersionMissing, Versions
@@ -22,16 +25,32 @@ Make = Callable[[], Versions]
 NOWHERE = "0" * 64
 
 
-@pytest.fixture(params=["files", "objects in memory", "objects in files"])
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    """Where a server is that speaks S3."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # else it writes a line for each request
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    yield "http://{}:{}".format(*server.get_host_and_port())
+    server.stop()
+
+
+@pytest.fixture(params=["files", "objects in memory", "objects in files", "objects in S3"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
     """Opens the same store again and again, each time as another machine would: with a cache of its own."""
     bucket = f"memory://{uuid.uuid4().hex}/bots" if "memory" in request.param else f"file://{tmp_path}/bucket/bots"
+    options: dict[str, object] = {}
+    if "S3" in request.param:
+        endpoint, name = request.getfixturevalue("s3"), f"bucket-{uuid.uuid4().hex}"
+        with urllib.request.urlopen(urllib.request.Request(f"{endpoint}/{name}", method="PUT")):
+            bucket = f"s3://{name}/bots"
+        options = {"key": "ada", "secret": "lovelace", "endpoint_url": endpoint}
 
     def opened() -> Versions:
         if request.param == "files":
             return FileVersions(tmp_path / "versions")
         machine = tmp_path / uuid.uuid4().hex
-        return ObjectVersions(bucket, FileVersions(machine / "cache"), machine / "staging")
+        return ObjectVersions(bucket, FileVersions(machine / "cache"), machine / "staging", **options)
 
     return opened
 

@@ -125,9 +125,9 @@ def test_a_whole_upload_that_is_refused_does_not_stay(uploads: Uploads) -> None:
 
 @pytest.mark.parametrize("request_id", ["", "a" * 65, "../up", "a/b", ".", "..", "a\0", "ä"])
 def test_an_id_that_is_no_file_name_is_refused(uploads: Uploads, request_id: str) -> None:
-    with pytest.raises(UploadRefused, match="write 1 to 64 letters"):
+    with pytest.raises(UsageError, match="write 1 to 64 letters"):
         uploads.received("ada", request_id)
-    with pytest.raises(UploadRefused, match="write 1 to 64 letters"):
+    with pytest.raises(UsageError, match="write 1 to 64 letters"):
         send(uploads, declared(request_id=request_id), DATA)
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
+import re
+import shutil
+import tempfile
 import threading
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -22,7 +25,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 import arbiter
 from arbiter.api.registry.v1 import registry_pb2 as pb
 from arbiter.api.registry.v1 import registry_pb2_grpc
-from arbiter.cage import Runtimes
+from arbiter.cage import CageSettings, Runtime, Runtimes
 from arbiter.cli.dialling import Server
 from arbiter.cli.registry_client import CHUNK, RegistryClient
 from arbiter.errors import InfrastructureError, UsageError
@@ -46,9 +49,6 @@ SAMPLES = Path(arbiter.__file__).parent.parent / "sample_bots"
 
 def package(name: str = "lowest", extra: bytes = b"") -> io.BytesIO:
     """A sample bot, packed; what is extra makes its content another."""
-    import shutil
-    import tempfile
-
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch, name)
         shutil.copytree(SAMPLES / name, folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -95,6 +95,7 @@ def serving(
     limits: CallLimits | None = None,
     tcp: bool = False,
     redis_url: str | None = None,
+    runtimes: Runtimes | None = None,
 ) -> Iterator[Service]:
     with ExitStack() as stack:
         store = stack.enter_context(Store.open(folder / "arbiter.db"))
@@ -115,10 +116,11 @@ def serving(
 
         async def start() -> tuple[PublicServer, Life]:
             contents = FileVersions(folder / "bots")
-            runtimes = Runtimes.from_environment()
-            life = Life(store, contents, Builder(contents, folder / "staging"), validate, runtimes)
-            registry = Registry(store, contents, folder / "registry", quota)
-            servicer = RegistryServicer(store.versions, registry, life.wake)
+            settings = CageSettings(runtimes=runtimes or Runtimes.from_environment())
+            builder = Builder(contents, folder / "staging", settings)
+            life = Life(store, contents, builder, validate, settings.runtimes, quota)
+            registry = Registry(store, contents, folder / "registry", quota, runtimes=settings.runtimes)
+            servicer = RegistryServicer(store, registry, life.wake)
             tournaments = TournamentServicer(store, Hosting(store, contents), lambda: None)
             place = "127.0.0.1:0" if secure or tcp else f"unix:{folder}/api.sock"
             rates = None
@@ -310,6 +312,26 @@ class TestWhoMay:
             assert submit(bob, package("uniform")).number == 1
 
 
+def test_a_request_to_retire_that_is_sent_twice_is_done_once(service: Service) -> None:
+    metadata = (("authorization", f"Bearer {service.token()}"),)
+    with service.client() as ada, grpc.insecure_channel(service.address) as channel:
+        for number in (1, 2):
+            submit(ada, package(), f"r{number}")
+        stub = registry_pb2_grpc.RegistryServiceStub(channel)
+        request = pb.RetireVersionRequest(bot="lowest", number=1, request_id="away")
+        first, again = (stub.RetireVersion(request, metadata=metadata).version for _ in range(2))
+        assert first == again
+        assert first.state == pb.VERSION_STATE_RETIRED
+        with pytest.raises(grpc.RpcError) as caught:
+            stub.RetireVersion(pb.RetireVersionRequest(bot="lowest", number=1), metadata=metadata)
+        assert refusal(caught.value)[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "WRONG_STATE")
+        request.number = 2
+        with pytest.raises(grpc.RpcError, match="request id 'away' was used for RetireVersion lowest@1") as caught:
+            stub.RetireVersion(request, metadata=metadata)
+        assert refusal(caught.value)[:2] == (grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN")
+    assert [entry.action for entry in service.store.accounts.audit(1)] == ["bot.retire"]
+
+
 class TestAVersionsLife:
     def test_one_that_does_not_play_stays_failed_with_its_log(self, tmp_path: Path) -> None:
         """battlecode21#90, battlecode21#13."""
@@ -371,7 +393,7 @@ class TestAVersionsLife:
     def test_what_a_killed_service_left_half_done_begins_anew(self, service: Service) -> None:
         with service.client() as client:
             submit(client, package())
-            service.store.versions.move("lowest", 1, VersionState.BUILDING)
+            service.store.versions.move("lowest", 1, VersionState.BUILDING, datetime.now(UTC))
             assert service.life is not None
             running = asyncio.run_coroutine_threadsafe(service.life.run(), service.loop)
             try:
@@ -379,6 +401,92 @@ class TestAVersionsLife:
             finally:
                 running.cancel()
         assert last.state == pb.VERSION_STATE_ACTIVE
+
+
+SHELL = Runtimes({"shell": Runtime("shell", build=("/bin/sh", "build.sh"))}, "the test")
+
+
+def source(script: str) -> io.BytesIO:
+    """A bot that a shell script builds, packed."""
+    sink = io.BytesIO()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        (folder / "bot.toml").write_text('[bot]\nname = "made"\nruntime = "shell"\nrun = ["./bot"]\n')
+        (folder / "build.sh").write_text(script)
+        pack(folder, sink)
+    return sink
+
+
+MAKE = "echo making; head -c 4000 /dev/zero > bot; chmod +x bot\n"
+
+
+class TestBuilds:
+    """Built in a cage, as any bot is."""
+
+    def test_builds_are_listed_and_their_owner_reads_the_logs(self, tmp_path: Path) -> None:
+        with (
+            serving(tmp_path, runtimes=SHELL) as service,
+            service.client() as ada,
+            service.client(service.token("bob")) as bob,
+        ):
+            assert service.life is not None
+            for number, script in enumerate((MAKE, "echo broken; exit 3\n"), start=1):
+                submit(ada, source(script), f"r{number}")
+                service.do(service.life.advance(service.store.versions.unfinished()[0]))
+            one, two = ada.builds("made")
+            assert [(b.bot, b.version, b.number, pb.BuildState.Name(b.state)) for b in (one, two)] == [
+                ("made", 1, 1, "BUILD_STATE_BUILT"),
+                ("made", 2, 1, "BUILD_STATE_FAILED"),
+            ]
+            assert one.size == 4000 + ada.version("made", 1).size
+            assert one.digest == service.store.versions.get("made", 1).built
+            assert (two.detail, two.size, two.digest) == ("the build command: exit status 3", 0, "")
+            assert one.end_time.ToDatetime() > one.start_time.ToDatetime()
+            assert (ada.build_log("made", 1, 1), ada.build_log("made", 2, 0)) == ("making\n", "broken\n")
+            assert list(bob.builds()) == [one, two]
+            with pytest.raises(UsageError, match="made@1 is another contestant's"):
+                bob.build_log("made", 1, 1)
+            with pytest.raises(UsageError, match="made@1 has no build 2") as caught:
+                ada.build_log("made", 1, 2)
+            assert refusal(caught.value)[:2] == (grpc.StatusCode.NOT_FOUND, "UNKNOWN_BUILD")
+
+    def test_pages_of_builds_follow_one_another(self, tmp_path: Path) -> None:
+        with serving(tmp_path, runtimes=SHELL) as service, service.client() as ada:
+            for number in range(3):
+                submit(ada, source(MAKE), f"r{number}")
+                service.store.builds.begin("made", number + 1, datetime.now(UTC))
+            metadata = (("authorization", f"Bearer {service.token()}"),)
+            seen, token = [], ""
+            with grpc.insecure_channel(service.address) as channel:
+                stub = registry_pb2_grpc.RegistryServiceStub(channel)
+                while True:
+                    page = stub.ListBuilds(pb.ListBuildsRequest(page_size=2, page_token=token), metadata=metadata)
+                    seen += [build.version for build in page.builds]
+                    token = page.next_page_token
+                    if not token:
+                        break
+                stale = stub.ListBots(pb.ListBotsRequest(page_size=1), metadata=metadata)
+                assert not stale.next_page_token
+                versions = stub.ListVersions(pb.ListVersionsRequest(page_size=1), metadata=metadata)
+                with pytest.raises(grpc.RpcError, match="is not one of builds; use a next_page_token as it was given"):
+                    stub.ListBuilds(pb.ListBuildsRequest(page_token=versions.next_page_token), metadata=metadata)
+        assert seen == [1, 2, 3]
+
+    def test_what_is_built_is_within_the_quota(self, tmp_path: Path) -> None:
+        quota = Quota(stored_bytes=2000, builds_per_day=2)
+        with serving(tmp_path, runtimes=SHELL, quota=quota) as service, service.client() as ada:
+            assert service.life is not None
+            submit(ada, source(MAKE))
+            service.do(service.life.advance(service.store.versions.unfinished()[0]))
+            failed = ada.version("made", 1)
+            assert failed.state == pb.VERSION_STATE_FAILED
+            assert re.match(r"ada has \d+ bytes stored; \d+ more are above the 2000", failed.failure)
+            with pytest.raises(UsageError, match=r"ada has 4\d\d\d bytes stored"):
+                submit(ada, source(MAKE + "#"), "two")
+            service.store.builds.begin("made", 1, datetime.now(UTC))
+            with pytest.raises(UsageError, match="ada has had 2 builds within a day") as caught:
+                submit(ada, source(MAKE + "#"), "two")
+            assert refusal(caught.value)[:2] == (grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED")
 
 
 class TestTheSurface:
@@ -454,6 +562,11 @@ class TestTheSurface:
             with pytest.raises(grpc.RpcError) as caught:
                 stub.SubmitVersion(iter(messages), metadata=metadata)
         assert said in refusal(caught.value)[2]
+
+    def test_text_that_no_database_takes_is_refused(self, service: Service) -> None:
+        with service.client() as client, pytest.raises(UsageError, match="bot: holds the character NUL") as caught:
+            client.version("lo\0west")
+        assert refusal(caught.value)[:2] == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID")
 
     def test_health_and_reflection_answer_without_a_token(self, service: Service) -> None:
         with grpc.insecure_channel(service.address) as channel:

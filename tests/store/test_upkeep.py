@@ -52,6 +52,8 @@ def fill(store: Store) -> None:
     store.versions.receive(
         Submission("ada", "ducker", "r1", "d" * 64, 1 << 40, manifest={"n": None}), Quota(9, 1 << 41), START
     )
+    store.builds.begin("ducker", 1, START)
+    store.requests.note("ada", "r2", "RetireVersion", "ducker@1", START)
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ def test_no_more_than_a_quota_is_taken_of_many_submissions_at_once(store: Store)
 
 def test_a_quota_of_bytes_and_of_bots_holds_as_well(store: Store) -> None:
     def submit(number: int) -> Version:
-        submission = replace(SUBMISSION, bot=f"bot{number}", request_id=f"request-{number}")
+        submission = replace(SUBMISSION, bot=f"bot{number}", request_id=f"request-{number}", digest=f"{number:064x}")
         return store.versions.receive(submission, Quota(stored_bytes=250), START)
 
     assert names(at_once(submit))["QuotaExceeded"] == THREADS - 2
@@ -79,5 +79,5 @@ def test_of_many_owners_who_want_one_name_one_gets_it(store: Store) -> None:
 
 def test_of_many_who_move_a_version_on_one_does(store: Store) -> None:
     store.versions.receive(SUBMISSION, Quota(), START)
-    outcomes = at_once(lambda _: store.versions.move("ducker", 1, VersionState.BUILDING))
+    outcomes = at_once(lambda _: store.versions.move("ducker", 1, VersionState.BUILDING, START))
     assert names(outcomes) == {"ducker@1": 1, "TransitionRefused": THREADS - 1}

@@ -63,6 +63,37 @@ VERSION_STATE_FAILED: VersionState.ValueType  # 5
 VERSION_STATE_RETIRED: VersionState.ValueType  # 6
 """Its owner or the host took it back."""
 
+class _BuildState:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _BuildStateEnumTypeWrapper(enum_type_wrapper._EnumTypeWrapper[_BuildState.ValueType], builtins.type):
+    DESCRIPTOR: descriptor.EnumDescriptor
+    BUILD_STATE_UNSPECIFIED: _BuildState.ValueType  # 0
+    """Not given."""
+    BUILD_STATE_RUNNING: _BuildState.ValueType  # 1
+    """It runs."""
+    BUILD_STATE_BUILT: _BuildState.ValueType  # 2
+    """Its result is what plays."""
+    BUILD_STATE_FAILED: _BuildState.ValueType  # 3
+    """There is no result, and that is the version's fault."""
+    BUILD_STATE_INTERRUPTED: _BuildState.ValueType  # 4
+    """The machine was at fault, or the service ended meanwhile."""
+
+class BuildState(_BuildState, metaclass=_BuildStateEnumTypeWrapper):
+    """Where a build is."""
+
+BUILD_STATE_UNSPECIFIED: BuildState.ValueType  # 0
+"""Not given."""
+BUILD_STATE_RUNNING: BuildState.ValueType  # 1
+"""It runs."""
+BUILD_STATE_BUILT: BuildState.ValueType  # 2
+"""Its result is what plays."""
+BUILD_STATE_FAILED: BuildState.ValueType  # 3
+"""There is no result, and that is the version's fault."""
+BUILD_STATE_INTERRUPTED: BuildState.ValueType  # 4
+"""The machine was at fault, or the service ended meanwhile."""
+
 @typing.final
 class Version(message.Message):
     """A version of a bot. It never changes but for its state."""
@@ -118,6 +149,62 @@ class Version(message.Message):
     _HasFieldArgType: _TypeAlias = typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
     _ClearFieldArgType: _TypeAlias = typing.Literal["bot", b"bot", "commit", b"commit", "create_time", b"create_time", "digest", b"digest", "failure", b"failure", "message", b"message", "number", b"number", "owner", b"owner", "size", b"size", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class Build(message.Message):
+    """A build of a version."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    BOT_FIELD_NUMBER: builtins.int
+    VERSION_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
+    STATE_FIELD_NUMBER: builtins.int
+    DETAIL_FIELD_NUMBER: builtins.int
+    DIGEST_FIELD_NUMBER: builtins.int
+    SIZE_FIELD_NUMBER: builtins.int
+    START_TIME_FIELD_NUMBER: builtins.int
+    END_TIME_FIELD_NUMBER: builtins.int
+    bot: builtins.str
+    """Name of the bot."""
+    version: builtins.int
+    """Number of the version."""
+    number: builtins.int
+    """Number of the build, from 1 for each version."""
+    state: BuildState.ValueType
+    """Where it is."""
+    detail: builtins.str
+    """How it ended, in one line; empty while it runs."""
+    digest: builtins.str
+    """SHA-256 of the result's content, in hexadecimal digits; empty when there is none."""
+    size: builtins.int
+    """Bytes of the result."""
+    @builtins.property
+    def start_time(self) -> timestamp_pb2.Timestamp:
+        """When it began."""
+
+    @builtins.property
+    def end_time(self) -> timestamp_pb2.Timestamp:
+        """When it ended; left out while it runs."""
+
+    def __init__(
+        self,
+        *,
+        bot: builtins.str = ...,
+        version: builtins.int = ...,
+        number: builtins.int = ...,
+        state: BuildState.ValueType = ...,
+        detail: builtins.str = ...,
+        digest: builtins.str = ...,
+        size: builtins.int = ...,
+        start_time: timestamp_pb2.Timestamp | None = ...,
+        end_time: timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = typing.Literal["end_time", b"end_time", "start_time", b"start_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["bot", b"bot", "detail", b"detail", "digest", b"digest", "end_time", b"end_time", "number", b"number", "size", b"size", "start_time", b"start_time", "state", b"state", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -524,6 +611,108 @@ class GetVersionLogResponse(message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 @typing.final
+class ListBuildsRequest(message.Message):
+    """Asks for builds."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    BOT_FIELD_NUMBER: builtins.int
+    PAGE_SIZE_FIELD_NUMBER: builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    bot: builtins.str
+    """Name of a bot; empty for all."""
+    page_size: builtins.int
+    """How many at the most; 0 for 100, never more than 1,000."""
+    page_token: builtins.str
+    """The next_page_token of the page before."""
+    def __init__(
+        self,
+        *,
+        bot: builtins.str = ...,
+        page_size: builtins.int = ...,
+        page_token: builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["bot", b"bot", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class ListBuildsResponse(message.Message):
+    """Answers that."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    BUILDS_FIELD_NUMBER: builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    next_page_token: builtins.str
+    """Asks for the next page; empty at the end."""
+    @builtins.property
+    def builds(self) -> containers.RepeatedCompositeFieldContainer[Build]:
+        """The builds."""
+
+    def __init__(
+        self,
+        *,
+        builds: abc.Iterable[Build] | None = ...,
+        next_page_token: builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["builds", b"builds", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class GetBuildLogRequest(message.Message):
+    """Asks for a build's log."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    BOT_FIELD_NUMBER: builtins.int
+    VERSION_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
+    bot: builtins.str
+    """Name of the bot."""
+    version: builtins.int
+    """Number of the version."""
+    number: builtins.int
+    """Number of the build; 0 for the newest."""
+    def __init__(
+        self,
+        *,
+        bot: builtins.str = ...,
+        version: builtins.int = ...,
+        number: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["bot", b"bot", "number", b"number", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class GetBuildLogResponse(message.Message):
+    """Answers that."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    LOG_FIELD_NUMBER: builtins.int
+    log: builtins.str
+    """The log, cut in the middle when long."""
+    def __init__(
+        self,
+        *,
+        log: builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["log", b"log"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
 class RetireVersionRequest(message.Message):
     """Asks to take a version back."""
 
@@ -531,19 +720,23 @@ class RetireVersionRequest(message.Message):
 
     BOT_FIELD_NUMBER: builtins.int
     NUMBER_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
     bot: builtins.str
     """Name of the bot."""
     number: builtins.int
     """Number."""
+    request_id: builtins.str
+    """Chosen by the caller, 1 to 64 letters, digits, hyphens and underscores; the same again changes nothing. Empty for none."""
     def __init__(
         self,
         *,
         bot: builtins.str = ...,
         number: builtins.int = ...,
+        request_id: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["bot", b"bot", "number", b"number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["bot", b"bot", "number", b"number", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -70,6 +70,16 @@ class RegistryServiceStub(object):
                 request_serializer=arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.GetVersionLogRequest.SerializeToString,
                 response_deserializer=arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.GetVersionLogResponse.FromString,
                 _registered_method=True)
+        self.ListBuilds = channel.unary_unary(
+                '/arbiter.api.registry.v1.RegistryService/ListBuilds',
+                request_serializer=arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.ListBuildsRequest.SerializeToString,
+                response_deserializer=arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.ListBuildsResponse.FromString,
+                _registered_method=True)
+        self.GetBuildLog = channel.unary_unary(
+                '/arbiter.api.registry.v1.RegistryService/GetBuildLog',
+                request_serializer=arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.GetBuildLogRequest.SerializeToString,
+                response_deserializer=arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.GetBuildLogResponse.FromString,
+                _registered_method=True)
         self.RetireVersion = channel.unary_unary(
                 '/arbiter.api.registry.v1.RegistryService/RetireVersion',
                 request_serializer=arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.RetireVersionRequest.SerializeToString,
@@ -132,6 +142,20 @@ class RegistryServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListBuilds(self, request, context):
+        """Lists builds by bot, version and number. A version whose runtime builds nothing has none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetBuildLog(self, request, context):
+        """Gets what a build wrote. For the version's owner and the host alone.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def RetireVersion(self, request, context):
         """Takes a version back: it is not scheduled any more. For its owner and the host alone.
         """
@@ -176,6 +200,16 @@ def add_RegistryServiceServicer_to_server(servicer, server):
                     servicer.GetVersionLog,
                     request_deserializer=arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.GetVersionLogRequest.FromString,
                     response_serializer=arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.GetVersionLogResponse.SerializeToString,
+            ),
+            'ListBuilds': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListBuilds,
+                    request_deserializer=arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.ListBuildsRequest.FromString,
+                    response_serializer=arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.ListBuildsResponse.SerializeToString,
+            ),
+            'GetBuildLog': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetBuildLog,
+                    request_deserializer=arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.GetBuildLogRequest.FromString,
+                    response_serializer=arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.GetBuildLogResponse.SerializeToString,
             ),
             'RetireVersion': grpc.unary_unary_rpc_method_handler(
                     servicer.RetireVersion,
@@ -373,6 +407,60 @@ class RegistryService(object):
             '/arbiter.api.registry.v1.RegistryService/GetVersionLog',
             arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.GetVersionLogRequest.SerializeToString,
             arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.GetVersionLogResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListBuilds(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/arbiter.api.registry.v1.RegistryService/ListBuilds',
+            arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.ListBuildsRequest.SerializeToString,
+            arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.ListBuildsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetBuildLog(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/arbiter.api.registry.v1.RegistryService/GetBuildLog',
+            arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.GetBuildLogRequest.SerializeToString,
+            arbiter_dot_api_dot_registry_dot_v1_dot_registry__pb2.GetBuildLogResponse.FromString,
             options,
             channel_credentials,
             insecure,

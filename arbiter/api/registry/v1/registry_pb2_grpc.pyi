@@ -54,6 +54,10 @@ class RegistryServiceStub:
     """Lists bots by name."""
     GetVersionLog: _grpc.UnaryUnaryMultiCallable[_registry_pb2.GetVersionLogRequest, _registry_pb2.GetVersionLogResponse]
     """Gets what building and validating a version wrote. For its owner and the host alone."""
+    ListBuilds: _grpc.UnaryUnaryMultiCallable[_registry_pb2.ListBuildsRequest, _registry_pb2.ListBuildsResponse]
+    """Lists builds by bot, version and number. A version whose runtime builds nothing has none."""
+    GetBuildLog: _grpc.UnaryUnaryMultiCallable[_registry_pb2.GetBuildLogRequest, _registry_pb2.GetBuildLogResponse]
+    """Gets what a build wrote. For the version's owner and the host alone."""
     RetireVersion: _grpc.UnaryUnaryMultiCallable[_registry_pb2.RetireVersionRequest, _registry_pb2.RetireVersionResponse]
     """Takes a version back: it is not scheduled any more. For its owner and the host alone."""
 
@@ -79,6 +83,10 @@ class RegistryServiceAsyncStub(RegistryServiceStub):
     """Lists bots by name."""
     GetVersionLog: _aio.UnaryUnaryMultiCallable[_registry_pb2.GetVersionLogRequest, _registry_pb2.GetVersionLogResponse]  # type: ignore[assignment]
     """Gets what building and validating a version wrote. For its owner and the host alone."""
+    ListBuilds: _aio.UnaryUnaryMultiCallable[_registry_pb2.ListBuildsRequest, _registry_pb2.ListBuildsResponse]  # type: ignore[assignment]
+    """Lists builds by bot, version and number. A version whose runtime builds nothing has none."""
+    GetBuildLog: _aio.UnaryUnaryMultiCallable[_registry_pb2.GetBuildLogRequest, _registry_pb2.GetBuildLogResponse]  # type: ignore[assignment]
+    """Gets what a build wrote. For the version's owner and the host alone."""
     RetireVersion: _aio.UnaryUnaryMultiCallable[_registry_pb2.RetireVersionRequest, _registry_pb2.RetireVersionResponse]  # type: ignore[assignment]
     """Takes a version back: it is not scheduled any more. For its owner and the host alone."""
 
@@ -143,6 +151,22 @@ class RegistryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_registry_pb2.GetVersionLogResponse, _abc.Awaitable[_registry_pb2.GetVersionLogResponse]]:
         """Gets what building and validating a version wrote. For its owner and the host alone."""
+
+    @_abc_1.abstractmethod
+    def ListBuilds(
+        self,
+        request: _registry_pb2.ListBuildsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_registry_pb2.ListBuildsResponse, _abc.Awaitable[_registry_pb2.ListBuildsResponse]]:
+        """Lists builds by bot, version and number. A version whose runtime builds nothing has none."""
+
+    @_abc_1.abstractmethod
+    def GetBuildLog(
+        self,
+        request: _registry_pb2.GetBuildLogRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_registry_pb2.GetBuildLogResponse, _abc.Awaitable[_registry_pb2.GetBuildLogResponse]]:
+        """Gets what a build wrote. For the version's owner and the host alone."""
 
     @_abc_1.abstractmethod
     def RetireVersion(

@@ -1,0 +1,68 @@
+"""Deletes what nothing needs any more: contents of versions, uploads that nobody went on with, request ids, and what a
+killed service left half unpacked."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from arbiter.errors import InfrastructureError
+from arbiter.packages import Versions as Contents
+from arbiter.registry.uploads import Uploads
+from arbiter.store import Store
+
+log = logging.getLogger(__name__)
+
+TICK: Final = 3600.0
+"""Seconds between two sweeps."""
+
+STALE: Final = 24 * 3600.0
+"""Seconds after which what lies in a staging folder belongs to no one."""
+
+
+class Sweeper:
+    """Sweeps from time to time.
+
+    Content that somebody is about to refer to is safe: it was kept within the last day, or belongs to a version that
+    failed or was retired within the last day.
+
+    Args:
+        store: says what is needed.
+        contents: where the content of versions is.
+        uploads: packages on their way in.
+        staging: folders in which packages are unpacked.
+    """
+
+    def __init__(self, store: Store, contents: Contents, uploads: Uploads, staging: Sequence[Path]) -> None:
+        self._store: Final = store
+        self._contents: Final = contents
+        self._uploads: Final = uploads
+        self._staging: Final = tuple(staging)
+
+    async def run(self) -> None:
+        """Go on until cancelled; what can't be deleted now is tried again."""
+        while True:
+            try:
+                deleted = await asyncio.to_thread(self.sweep)
+                if deleted:
+                    log.info("%d contents that nothing needs were deleted", len(deleted))
+            except (InfrastructureError, OSError) as error:
+                log.error("what nothing needs stays for now: %s", error)
+            await asyncio.sleep(TICK)
+
+    def sweep(self) -> list[str]:
+        """Delete what nothing needs; returns the digests of the contents among it."""
+        now = datetime.now(UTC)
+        self._uploads.sweep()
+        self._store.requests.forget(now)
+        for folder in self._staging:
+            for path in folder.iterdir() if folder.is_dir() else ():
+                if path.stat().st_mtime < time.time() - STALE:
+                    shutil.rmtree(path)
+        return self._contents.sweep(self._store.versions.referenced(now))

@@ -52,7 +52,13 @@ class Player:
         self.playing = True
         self.faults = 0
         self.due: Final = asyncio.Event()
-        """Set while the outbox holds a request that has not been sent, or the sitting is over."""
+        """Set while there is a request that has not been sent, or the sitting is over."""
+        self.enough = 1
+        """How many requests make a batch that is worth a message of its own."""
+        self.ripe: Final = asyncio.Event()
+        """Set while there are that many that have not been sent, or nobody is at work who could make them more."""
+        self._notable = 1
+        """Id of the request that somebody is told of: the first that has not been sent, then the one that is enough."""
         self.clock: Final = RunningClock(bot.clock, now)
 
     def ask_pass(self, table: Table) -> None:
@@ -64,8 +70,8 @@ class Player:
         # Most requests are these, so this is _next_id without a call.
         self.asked = number = self.asked + 1
         self.open[number] = Due.CARD, table
-        if number == self.sent + 1:
-            self.due.set()
+        if number == self._notable:
+            self._tell()
 
     def ask_moon(self, table: Table, subtract_by_default: bool) -> None:
         """Request a choice about a moon."""
@@ -81,6 +87,8 @@ class Player:
                 plays.append((number, table.board, table.hand))
         plays.reverse()
         self.sent = self.asked
+        self._notable = self.sent + 1
+        self.ripe.clear()
         return self.outbox.take(max(0.0, self.clock.bank), plays)
 
     def take(self, request_id: int, due: Due) -> Table | None:
@@ -94,6 +102,14 @@ class Player:
     def _next_id(self, due: Due, table: Table) -> int:
         self.asked = number = self.asked + 1
         self.open[number] = due, table
-        if number == self.sent + 1:  # once a batch: its first request
-            self.due.set()
+        if number == self._notable:
+            self._tell()
         return number
+
+    def _tell(self) -> None:
+        self.due.set()
+        if self.asked >= self.sent + self.enough:
+            self.ripe.set()
+        else:
+            self._notable = self.sent + self.enough
+            self.ripe.clear()

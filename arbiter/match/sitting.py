@@ -1,8 +1,8 @@
 """Plays a sitting: all boards of a deal set under one seating, many tables at once, one task per bot.
 
 Each bot works on one batch at a time. What becomes due to it meanwhile gathers in its outbox and goes out as the next
-batch once it has answered; so batches grow by themselves to what the bots can take, and a slow bot holds up the
-tables at which it sits and no others.
+batch once it has answered; so batches grow by themselves to what the bots can take (:mod:`arbiter.match.gathering` helps
+small ones), and a slow bot holds up the tables at which it sits and no others.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from arbiter.engine import Rules, Trick, compile_rules
 from arbiter.links import Ending, FaultCode, Link, LinkLost
 from arbiter.match.clock import TimeUsed
 from arbiter.match.faults import Fault
+from arbiter.match.gathering import Gathering
 from arbiter.match.messages import clock_to_message
 from arbiter.match.outbox import TrickLog
 from arbiter.match.plan import MatchFormat, SittingPlan
@@ -143,8 +144,9 @@ class _Sitting:
         for player in self._players:
             if player.playing:
                 player.outbox.match_start(self._match_start(player))
+        gathering = Gathering(self._players, self._open_tables)
         self._open_more()
-        await _all([self._drive(player) for player in self._players])
+        await _all([self._drive(player, gathering) for player in self._players])
         self.start_seconds = greeted - began
         self.play_seconds = time.perf_counter() - greeted
 
@@ -170,7 +172,7 @@ class _Sitting:
         await player.link.close(0.0)
         return None
 
-    async def _drive(self, player: Player) -> None:
+    async def _drive(self, player: Player, gathering: Gathering) -> None:
         """One bot's course: a batch out, its answers in, over and over."""
         try:
             while player.playing:
@@ -180,8 +182,10 @@ class _Sitting:
                     await self._say_good_bye(player)
                     return
                 if player.open:
-                    await self._send(player)
-                    await self._collect(player)
+                    await gathering.wait(player)
+                    with gathering.at_work():
+                        await self._send(player)
+                        await self._collect(player)
                     player.clock.stop()
         except LinkLost as lost:
             self._lose(player, lost)

@@ -1,0 +1,54 @@
+"""When a bot is sent what it is due: a small batch may grow for a moment while other bots are at work.
+
+A message costs as much as some hundred decisions in it. Were every bot sent at once whatever is due to it, few tables
+would wait at each bot and batches would be small: at 1,024 tables half of them held 40 requests or fewer, and 173 with
+what stands here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from arbiter.match.player import Player
+
+GATHER_PAUSE: Final = 0.005
+"""Seconds that a small batch waits at the most: some times what a message costs at both ends."""
+
+
+class Gathering:
+    """Which bots of a sitting are at work, and who of the others may be sent something.
+
+    Args:
+        players: all of the sitting.
+        open_tables: how many tables are open at once. Were all batches even, each bot would have its share of them;
+            half of that is worth a message.
+    """
+
+    def __init__(self, players: Sequence[Player], open_tables: int) -> None:
+        self._players: Final = players
+        self._working = 0
+        for player in players:
+            player.enough = max(1, open_tables // (2 * len(players)))
+
+    async def wait(self, player: Player) -> None:
+        """Return when the bot is to be sent what it is due: when that is enough, when nobody is at work whose answers
+        could add to it, or after a moment."""
+        if self._working and not player.ripe.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(GATHER_PAUSE):
+                    await player.ripe.wait()
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Count a bot that owes answers. When the last has given its own, nobody waits for more."""
+        self._working += 1
+        try:
+            yield
+        finally:
+            self._working -= 1
+            if not self._working:
+                for player in self._players:
+                    player.ripe.set()

@@ -1,0 +1,63 @@
+"""When a bot is sent what it is due: small batches grow while others are at work, and nobody waits for nothing."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import arbiter.match.gathering
+from arbiter.api.bot.v1 import bot_pb2 as pb
+from arbiter.engine import rule_set
+from arbiter.match import play_sitting
+from tests.match.support import BentLink, DisorderlyLink, Uniform, check, plan_of, play, rows
+
+LONG = 1000.0
+SETTLING = 50
+"""Turns of the event loop after which everybody has done what there is to do."""
+
+
+@pytest.mark.parametrize("boards", [1, 2, 9, 40])
+def test_nobody_waits_for_a_batch_that_nobody_adds_to(boards: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long small batches may wait, a sitting goes on; and no byte of its replay depends on it."""
+    replays = set()
+    for pause in (0.0, LONG):
+        monkeypatch.setattr(arbiter.match.gathering, "GATHER_PAUSE", pause)
+        for seed in range(2):
+            links = [DisorderlyLink(Uniform(), seed + place) for place in range(4)]
+            replays.add(check(play(plan_of(boards=boards), links)))
+    assert len(replays) == 1
+
+
+class Gated(BentLink):
+    """Gives its answers one by one, each when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__(Uniform(), rows)
+        self.let = asyncio.Semaphore(0)
+
+    async def receive(self) -> pb.SitRequest:
+        await self.let.acquire()
+        return await super().receive()
+
+
+def test_requests_wait_for_more_while_another_bot_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 32 tables a bot is sent four at once or more, as long as somebody is at work who may add to them."""
+
+    async def plays_sent(pause: float) -> list[int]:
+        """Card requests in the messages that three bots are sent while the fourth answers nothing."""
+        monkeypatch.setattr(arbiter.match.gathering, "GATHER_PAUSE", pause)
+        gated, others = Gated(), [BentLink(Uniform()) for _ in range(3)]
+        rules = rule_set("black_lady", (), {"pass_cycle": ["none"], "pass_count": 0})
+        playing = asyncio.ensure_future(play_sitting(plan_of(rules, boards=32), [gated, *others], now=lambda: 0.0))
+        for _ in range(SETTLING):
+            await asyncio.sleep(0)
+        # The first messages apart: they go out before anybody is at work.
+        sent = [len(batch.play_requests.request_id) for link in others for batch in link.batches[1:]]
+        for _ in range(1000):
+            gated.let.release()
+        check(await playing)
+        return sent
+
+    assert min(asyncio.run(plays_sent(LONG)), default=4) >= 4
+    assert min(asyncio.run(plays_sent(0.0))) < 4

@@ -1,8 +1,8 @@
 """Plays a sitting: all boards of a deal set under one seating, many tables at once, one task per bot.
 
 Each bot works on one batch at a time. What becomes due to it meanwhile gathers in its outbox and goes out as the next
-batch once it has answered; so batches grow by themselves to what the bots can take (:mod:`arbiter.match.gathering` helps
-small ones), and a slow bot holds up the tables at which it sits and no others.
+batch once it has answered; so batches grow by themselves to what the bots can take (and :mod:`~arbiter.match.gathering`
+helps small ones), and a slow bot holds up the tables at which it sits and no others.
 """
 
 from __future__ import annotations

@@ -93,7 +93,3 @@ def _fail(message: str, status: int) -> NoReturn:
     """Print one line and exit."""
     errors.print(f"error: {one_line(message)}", style="red", markup=False, highlight=False, soft_wrap=True)
     sys.exit(status)
-
-
-if __name__ == "__main__":
-    main()

@@ -16,7 +16,7 @@ from arbiter.cage.protections import FULL_ONLY, Finding, judge, judge_usage, mis
 from tests.cage.conftest import Service
 from tests.cage.support import make_bot
 
-CHECK = (sys.executable, "-m", "arbiter.cli.main", "cage", "check")
+CHECK = (sys.executable, "-m", "arbiter", "cage", "check")
 # Control groups out of reach: in a mount namespace of its own something else lies over them.
 WITHOUT_GROUPS = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"', "sh")
 GOOD = {

@@ -25,7 +25,7 @@ import arbiter
 REPOSITORY = Path(arbiter.__file__).parent.parent
 BOTS = REPOSITORY / "tests" / "bots"
 SAMPLES = REPOSITORY / "sample_bots"
-COMMAND = (sys.executable, "-m", "arbiter.cli.main")
+COMMAND = (sys.executable, "-m", "arbiter")
 DEADLINE = 60.0  # seconds after which a test gives up waiting for something that must happen
 SEED = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 

@@ -92,7 +92,7 @@ def test_a_pipeline_runs_its_gate(place: Place, tmp_path: Path, name: str, expec
     programs = place.temporary / f"bin-{name}"
     programs.mkdir()
     arbiter = programs / "arbiter"
-    arbiter.write_text(f'#!/bin/sh\nexec {sys.executable} -m arbiter.cli.main "$@"\n')
+    arbiter.write_text(f'#!/bin/sh\nexec {sys.executable} -m arbiter "$@"\n')
     arbiter.chmod(0o755)
     summary = tmp_path / "summary.md"
     variables = environment(place.temporary)

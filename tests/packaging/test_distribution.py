@@ -59,7 +59,7 @@ def test_wheel_holds_nothing_else(wheel: zipfile.ZipFile) -> None:
 
 def test_wheel_installs_the_command(wheel: zipfile.ZipFile) -> None:
     entry_points = next(name for name in wheel.namelist() if name.endswith("entry_points.txt"))
-    assert "arbiter = arbiter.cli.main:main" in wheel.read(entry_points).decode()
+    assert "arbiter = arbiter.__main__:main" in wheel.read(entry_points).decode()
 
 
 @pytest.mark.parametrize(("pins", "extras"), [("server.txt", ["server"]), ("dev.txt", ["server", "dev"])])

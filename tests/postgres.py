@@ -74,7 +74,7 @@ class Postgres:
             return cursor.fetchall() if cursor.description else []
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start it, on the main thread, for it ends with the thread that did, and wait until it answers."""
         settings = [f"--{name}={value}" for name, value in _SETTINGS.items()]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(

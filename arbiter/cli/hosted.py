@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from arbiter.cli.console import errors
-from arbiter.cli.local import LocalOptions, run_tournament
+from arbiter.cli.local import LocalOptions, RunElsewhere, run_tournament
 from arbiter.cli.progress import ProgressView
 from arbiter.errors import ArbiterError, InfrastructureError
-from arbiter.store import Store, Tournament, TournamentState, TransitionRefused
+from arbiter.store import Store, StoreUnavailable, Tournament, TournamentState, TransitionRefused
 from arbiter.tournament import TournamentSpec
 
 log = logging.getLogger(__name__)
@@ -56,9 +56,16 @@ class Hosted:
     async def _play(self, tournament: Tournament) -> None:
         spec = TournamentSpec.from_dict(tournament.spec)
         options = replace(self._options, workers=self._options.workers or spec.workers)
-        errors.print(f"playing {tournament.id}", markup=False, highlight=False)
+
+        def begin() -> None:
+            errors.print(f"playing {tournament.id}", markup=False, highlight=False)
+
         try:
-            state = await run_tournament(self._store, tournament.id, options, ProgressView(errors), hosted=True)
+            state = await run_tournament(self._store, tournament.id, options, ProgressView(errors), begin, hosted=True)
+        except RunElsewhere as error:
+            log.info("%s", error)
+        except StoreUnavailable:
+            raise
         except ArbiterError as error:
             # The host may resume it once the cause is gone. The others are not held up by it.
             log.error("tournament %s is paused: %s", tournament.id, error)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
+import secrets
 import signal
+import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,16 +23,18 @@ from arbiter.errors import InfrastructureError, UsageError
 from arbiter.links import BotHost, LinkLost, ProcessLink
 from arbiter.packages import FileVersions, Versions
 from arbiter.service import WorkerServer, WorkerTokens
-from arbiter.store import Entrant, Store, TournamentState
+from arbiter.store import Entrant, LeadershipLost, Store, StoreUnavailable, TournamentState
 from arbiter.supervisor.children import Command
 from arbiter.supervisor.keeper import Keeper, Patience
 from arbiter.supervisor.redis import EmbeddedRedis, check_redis
 from arbiter.supervisor.rundir import RunDirectory, lock_file
-from arbiter.tournament import CelerySender, Coordinator, Desk, SpecError
+from arbiter.tournament import CelerySender, Coordinator, Desk, Lead, SpecError
 
 DATABASE_URL: Final = "ARBITER_DATABASE_URL"
 """Variable that names a database in place of the file in the data folder. Not an option: it may hold a password, which
 every user of the machine could read on the command line."""
+
+log = logging.getLogger(__name__)
 
 STOP_GRACE: Final = 1.0
 """Seconds that a worker has to end when asked. Ending it sooner loses nothing: its sitting is played again."""
@@ -112,6 +117,23 @@ async def _start_once(link: ProcessLink, patience: float, turn: asyncio.Semaphor
     return None
 
 
+class RunElsewhere(UsageError):
+    """A process of another data folder runs this tournament."""
+
+
+def folder_name(data: Path) -> str:
+    """The name of a data folder among those that share a database: this machine's, and what is drawn when the folder is
+    first asked, and kept there."""
+    kept = data / "name"
+    if not kept.exists():
+        drawn = data / f".name-{secrets.token_hex(4)}"
+        drawn.write_text(f"{socket.gethostname()}-{secrets.token_hex(4)}\n")
+        with contextlib.suppress(FileExistsError):  # another process was quicker, and its name counts
+            os.link(drawn, kept)
+        drawn.unlink()
+    return kept.read_text().strip()
+
+
 def lock_path(data: Path, tournament: str) -> Path:
     """The lock that the process which runs a tournament holds."""
     return data / "locks" / tournament
@@ -147,12 +169,19 @@ async def run_tournament(
     tournament, so that a failed start leaves none behind.
 
     Raises:
-        UsageError: another process runs this tournament.
+        UsageError: another process runs this tournament; `RunElsewhere` when that is on another machine.
         InfrastructureError: Redis, an address or the workers can't be had.
     """
     lock = lock_path(options.data, tournament)
     lock.parent.mkdir(exist_ok=True)
-    with lock_file(lock, f"tournament {tournament}"), RunDirectory() as run:
+    with (
+        lock_file(lock, f"tournament {tournament}"),
+        # Under one name in a data folder: who holds its lock knows that the former holder is gone.
+        Lead(store, f"tournament/{tournament}", folder_name(options.data)) as lead,
+        RunDirectory() as run,
+    ):
+        if not lead.take():
+            raise RunElsewhere(f"tournament {tournament} is run by {lead.leader}; wait for its end, or end it there")
         _open_to_bots(run, options)
         desk = Desk(store)
         async with contextlib.AsyncExitStack() as stack:
@@ -168,8 +197,8 @@ async def run_tournament(
             server = await stack.enter_async_context(WorkerServer(desk, options.bots, tokens, listen))
             begin()
             if not hosted:
-                _set_running(store, tournament)
-            _free(store, tournament)
+                _set_running(lead.store, tournament)
+            _free(lead.store, tournament)
             queue = f"arbiter.{tournament}"
             commands = [
                 _worker_command(number, options, run, redis_url, queue, server.address, tokens.own)
@@ -177,17 +206,20 @@ async def run_tournament(
             ]
             sender = CelerySender(redis_url, queue)
             stack.callback(sender.close)
-            coordinator = Coordinator(store, desk, sender, tournament, options.workers, view.trouble, enough)
+            coordinator = Coordinator(store, lead, desk, sender, tournament, options.workers, view.trouble, enough)
             keeper = Keeper(commands, patience=Patience(grace=STOP_GRACE))
             try:
                 return await _first_end(
                     coordinator.run(), keeper.run(), watch_redis(), view.follow(store, tournament, desk.live)
                 )
             finally:
-                if hosted:
-                    _free(store, tournament)
-                else:
-                    _pause(store, tournament)
+                try:
+                    if hosted:
+                        _free(lead.store, tournament)
+                    else:
+                        _pause(lead.store, tournament)
+                except (LeadershipLost, StoreUnavailable) as error:
+                    log.warning("tournament %s stays as it is: %s", tournament, error)
 
 
 def _set_running(store: Store, tournament: str) -> None:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from arbiter.cli.tables import standings_table
-from arbiter.store import Progress, SittingKey, Store
+from arbiter.store import Progress, SittingKey, Store, StoreUnavailable
 from arbiter.tournament import TournamentReport, TournamentSpec, report
 
 REFRESH: Final = 0.4
@@ -46,7 +46,12 @@ class ProgressView:
         sittings = standing.matches_in_all * spec.seatings.sittings(spec.rules)
         with Live(console=self._console, refresh_per_second=4, transient=True) as display:
             while True:
-                progress = await asyncio.to_thread(store.progress, tournament)
+                try:
+                    progress = await asyncio.to_thread(store.progress, tournament)
+                except StoreUnavailable as error:
+                    self.trouble(str(error))
+                    await asyncio.sleep(REFRESH)
+                    continue
                 if standing.progress.matches_complete != progress.matches_complete:
                     standing = await asyncio.to_thread(report, store, tournament)
                 playing = sum(list(live.values()))

@@ -14,6 +14,7 @@
     ├── InvalidResult         a reported result that contradicts itself or its match
     └── TransitionRefused     a change of a tournament's state that its life cycle does not have
     InfrastructureError
+    ├── LeadershipLost        what a process wants to write is another's to write by now
     └── StoreError            the database can't be opened or used
         └── StoreUnavailable  it can't be reached or is locked now; trying again may help
 """
@@ -33,6 +34,10 @@ class StoreUnavailable(StoreError):
     Nothing of the transaction is in the database, but for one case: when the connection breaks while it commits, all
     of it may be. Every change of the store may therefore be asked for twice.
     """
+
+
+class LeadershipLost(InfrastructureError):
+    """A process wants to write what only the leader may, and another leads by now; nothing is written."""
 
 
 class UnknownTournament(UsageError):

@@ -407,6 +407,23 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True)
+class Leadership:
+    """The lead in a matter, as one process has it.
+
+    Attributes:
+        matter: What there is one leader of.
+        holder: Who leads.
+        term: Goes up each time that somebody takes the lead.
+        expires_at: From this moment on somebody else may.
+    """
+
+    matter: str
+    holder: str
+    term: int
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """How far a tournament is.
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from arbiter.store import leasing, plans, recording, results, schema
+from sqlalchemy.orm import Session
+
+from arbiter.store import leading, leasing, plans, recording, results, schema
 from arbiter.store.accounts import Accounts
 from arbiter.store.builds import Builds
 from arbiter.store.database import Database
@@ -20,6 +23,7 @@ from arbiter.store.records import (
     Entrant,
     EntrantTally,
     Fault,
+    Leadership,
     Lease,
     LeaseRefusal,
     Match,
@@ -52,9 +56,10 @@ class Store:
     id; any method raises `StoreError` when the database fails. Times must be timezone-aware.
     """
 
-    def __init__(self, database: Database) -> None:
-        """Use a database whose schema is up to date; `open` is the usual way."""
+    def __init__(self, database: Database, leadership: Leadership | None = None) -> None:
+        """Use a database whose schema is up to date; `open` and `led_by` are the usual ways."""
         self._database = database
+        self._leadership = leadership
         self.accounts = Accounts(database)
         """Tokens and the audit log."""
         self.versions = Versions(database)
@@ -83,6 +88,13 @@ class Store:
         """Close all connections."""
         self._database.close()
 
+    @contextmanager
+    def _write(self) -> Iterator[Session]:
+        with self._database.write() as session:
+            if self._leadership is not None:
+                leading.require(session, self._leadership)
+            yield session
+
     def __enter__(self) -> Self:
         return self
 
@@ -90,6 +102,35 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    # -- the lead ------------------------------------------------------------------------------------------------------
+
+    def lead(self, matter: str, holder: str, now: datetime, duration: timedelta) -> Leadership:
+        """Let `holder` lead in a matter until `now` + `duration`, in a new term, unless somebody else does.
+
+        Returns the leadership that counts then, `holder`'s or the other's. Who has led under the same name before leads
+        no more.
+        """
+        check_aware(now)
+        with self._database.write() as session:
+            self._database.take_turns(session, f"lead {matter}")
+            return leading.lead(session, matter, holder, now, duration)
+
+    def keep_lead(self, leadership: Leadership, now: datetime, duration: timedelta) -> Leadership | None:
+        """Let a leadership end at `now` + `duration`; None when somebody has taken the lead since."""
+        check_aware(now)
+        with self._database.write() as session:
+            return leading.keep(session, leadership, now, duration)
+
+    def resign(self, leadership: Leadership, now: datetime) -> None:
+        """Let somebody else take the lead at once."""
+        check_aware(now)
+        with self._database.write() as session:
+            leading.resign(session, leadership, now)
+
+    def led_by(self, leadership: Leadership) -> Store:
+        """This store, whose every change raises `LeadershipLost` once somebody else has taken the lead."""
+        return Store(self._database, leadership)
 
     # -- plans ---------------------------------------------------------------------------------------------------------
 
@@ -102,7 +143,7 @@ class Store:
     ) -> None:
         """Write a whole plan with every sitting planned; raises `InvalidPlan`, also when the id is taken."""
         check_aware(tournament.created_at)
-        with self._database.write() as session:
+        with self._write() as session:
             self._database.take_turns(session, f"tournament {tournament.id}")
             plans.create(session, tournament, entrants, matches, sittings_per_match)
 
@@ -112,7 +153,7 @@ class Store:
         Repeating it changes nothing: False when matches of these numbers are there already, or when the tournament is
         not running. Raises `InvalidPlan` when the matches don't continue the plan.
         """
-        with self._database.write() as session:
+        with self._write() as session:
             return plans.extend(session, tournament, matches, sittings_per_match)
 
     def tournament(self, tournament: str) -> Tournament:
@@ -161,7 +202,7 @@ class Store:
         `TransitionRefused` for a change that `TRANSITIONS` does not have, staying in the same state included.
         """
         check_aware(now)
-        with self._database.write() as session:
+        with self._write() as session:
             moved = plans.set_state(session, tournament, state, failure, now)
             if state is TournamentState.RUNNING:
                 leasing.retry_failed(session, tournament)
@@ -178,13 +219,13 @@ class Store:
         its end still refuses others until `expire_leases` takes it back.
         """
         check_aware(now)
-        with self._database.write() as session:
+        with self._write() as session:
             return leasing.lease(session, key, worker, now, duration)
 
     def renew(self, key: SittingKey, attempt: int, now: datetime, duration: timedelta) -> bool:
         """Let an attempt's lease end at `now` + `duration`; False when that attempt no longer holds it."""
         check_aware(now)
-        with self._database.write() as session:
+        with self._write() as session:
             return leasing.renew(session, key, attempt, now, duration)
 
     def holds(self, key: SittingKey, attempt: int) -> bool:
@@ -199,7 +240,7 @@ class Store:
         is not held against a sitting: its worker is known to have been ended by the host.
         """
         check_aware(now)
-        with self._database.write() as session:
+        with self._write() as session:
             return leasing.expire(session, tournament, now, max_lost)
 
     def release(
@@ -217,12 +258,12 @@ class Store:
         holds the lease changes nothing, so a repeated report counts once. `starved_entrant` is whose time was up on a
         starved machine, where that is what failed. Raises `UnknownSitting`.
         """
-        with self._database.write() as session:
+        with self._write() as session:
             return leasing.release(session, key, attempt, note, max_attempts, starved_entrant)
 
     def retry_failed(self, tournament: str) -> list[SittingKey]:
         """Plan failed sittings anew with all their tries; returns them in schedule order."""
-        with self._database.write() as session:
+        with self._write() as session:
             return leasing.retry_failed(session, tournament)
 
     def planned(self, tournament: str, limit: int | None = None) -> list[SittingKey]:
@@ -265,7 +306,7 @@ class Store:
         check_aware(now)
         recording.check(key, result)
         compressed = results.compress(result.replay)
-        with self._database.write() as session:
+        with self._write() as session:
             return recording.record(session, key, attempt, result, compressed, now)
 
     def voids(self, tournament: str) -> dict[int, int]:

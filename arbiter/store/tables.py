@@ -257,6 +257,17 @@ class BotLogRow(Table):
     answers: Mapped[int | None]
 
 
+class LeadershipRow(Table):
+    """Who leads in a matter; rows stay, so that their terms go on."""
+
+    __tablename__ = "leadership"
+
+    matter: Mapped[str] = mapped_column(String(128), primary_key=True)
+    holder: Mapped[str] = mapped_column(Text)
+    term: Mapped[int]
+    expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
 class AlarmRow(Table):
     """An attempt that reported two different results; the same second report again adds no second alarm."""
 

@@ -11,6 +11,7 @@ from arbiter.tournament.coordinator import Coordinator, Sender
 from arbiter.tournament.desk import Desk, Grant
 from arbiter.tournament.details import TournamentDetails, details
 from arbiter.tournament.dispatch import CelerySender
+from arbiter.tournament.leading import Lead
 from arbiter.tournament.planning import enter, new_id, plan_tournament
 from arbiter.tournament.replays import released_replay
 from arbiter.tournament.report import EntrantRow, TournamentReport, report
@@ -23,6 +24,7 @@ __all__ = [
     "EntrantRow",
     "EntrantSpec",
     "Grant",
+    "Lead",
     "Sender",
     "SpecError",
     "TournamentDetails",

@@ -9,6 +9,7 @@ queue nor leased is sent again too. A task too many is refused by the desk.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 import time
@@ -16,9 +17,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
-from arbiter.store import MAX_LOST, SittingKey, Store, TournamentState
+from arbiter.store import MAX_LOST, LeadershipLost, SittingKey, Store, StoreUnavailable, TournamentState
 from arbiter.tournament.desk import Desk
 from arbiter.tournament.dispatch import QueueUnreachable
+from arbiter.tournament.leading import Lead
 from arbiter.tournament.stages import write_next_stage
 
 log = logging.getLogger(__name__)
@@ -30,7 +32,7 @@ LOST_AFTER: Final = 2.0
 """Seconds after which a sitting that was sent, is not leased and is not in the queue counts as lost."""
 
 MAX_PAUSE: Final = 10.0
-"""Longest back-off in seconds while the queue can't be reached."""
+"""Longest back-off in seconds while the queue or the database can't be reached."""
 
 
 class Sender(Protocol):
@@ -44,21 +46,23 @@ class Sender(Protocol):
 
 
 class Coordinator:
-    """Drives one tournament to its end.
+    """Drives one tournament to its end. Several may, in different processes: one leads, and the others stand by.
 
     Args:
         store: the plan and the results.
+        lead: the lead in this tournament.
         desk: where workers come to; tells when something has changed.
         sender: the queue.
         tournament: id of the tournament.
         workers: number of workers; a few sittings more than these are kept in the queue.
-        on_trouble: called with one line for people whenever the queue can't be reached.
+        on_trouble: called with one line for people whenever the queue or the database can't be reached.
         enough: asked after each report whether what is recorded is enough; then the rest is not played.
     """
 
     def __init__(
         self,
         store: Store,
+        lead: Lead,
         desk: Desk,
         sender: Sender,
         tournament: str,
@@ -67,6 +71,7 @@ class Coordinator:
         enough: Callable[[], bool] = lambda: False,
     ) -> None:
         self._store: Final = store
+        self._lead: Final = lead
         self._desk: Final = desk
         self._sender: Final = sender
         self._tournament: Final = tournament
@@ -78,23 +83,35 @@ class Coordinator:
 
     async def run(self) -> TournamentState:
         """Send, watch and send again until every sitting is recorded or can't be played, or what is recorded is enough;
-        returns the final state."""
+        returns the final state, or the one that the host has given it.
+
+        A queue or a database that can't be reached is waited for.
+        """
         loop = asyncio.get_running_loop()
 
         def wake() -> None:
             loop.call_soon_threadsafe(self._changed.set)
 
         self._desk.changed = wake
+        keeping = asyncio.ensure_future(self._keep_leading())
+        try:
+            return await self._drive()
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+
+    async def _drive(self) -> TournamentState:
         pause = 0.0
         while True:
             self._changed.clear()
-            state = await asyncio.to_thread(self._settle)
-            if state is not TournamentState.RUNNING:
-                return state
             try:
-                await asyncio.to_thread(self._dispatch)
+                state = await asyncio.to_thread(self._look)
                 pause = 0.0
-            except QueueUnreachable as error:
+                if state is not TournamentState.RUNNING:
+                    return state
+            except LeadershipLost:
+                self._lead.lose()
+            except (QueueUnreachable, StoreUnavailable) as error:
                 pause = min(MAX_PAUSE, max(0.5, 2 * pause)) * random.uniform(0.8, 1.2)
                 self._on_trouble(f"{error}; trying again in {pause:.1f} s")
             try:
@@ -103,10 +120,28 @@ class Coordinator:
             except TimeoutError:
                 pass
 
+    async def _keep_leading(self) -> None:
+        """Renew the lead beside the work, which may take long."""
+        while True:
+            await asyncio.sleep(self._lead.duration.total_seconds() / 3)
+            with contextlib.suppress(StoreUnavailable):  # which the work says as well
+                await asyncio.to_thread(self._lead.keep)
+
+    def _look(self) -> TournamentState:
+        """What the leader does each time; the others only see how the tournament is, and whether it has a leader."""
+        if not self._lead.held:
+            if not self._lead.take():
+                return self._store.tournament(self._tournament).state
+            self._sent.clear()  # what a former leader sent may have been lost, and what is sent twice is refused
+        state = self._settle()
+        if state is TournamentState.RUNNING:
+            self._dispatch()
+        return state
+
     def _settle(self) -> TournamentState:
         """Take back what expired, write the next stage when one is complete, and end the tournament after the last."""
         now = datetime.now(UTC)
-        for key in self._store.expire_leases(self._tournament, now, max_lost=MAX_LOST):
+        for key in self._lead.store.expire_leases(self._tournament, now, max_lost=MAX_LOST):
             log.warning("sitting %s: its lease expired", key)
             self._sent.pop(key, None)
             self._desk.forget(key)
@@ -115,13 +150,13 @@ class Coordinator:
             return state
         progress = self._store.progress(self._tournament)
         enough = self._enough()
-        if progress.done and not enough and write_next_stage(self._store, self._tournament):
+        if progress.done and not enough and write_next_stage(self._lead.store, self._tournament):
             return state
         if enough or progress.done:
-            return self._store.set_state(self._tournament, TournamentState.COMPLETED, now=now).state
+            return self._lead.store.set_state(self._tournament, TournamentState.COMPLETED, now=now).state
         if not progress.unfinished:
             reason = self._failure()
-            return self._store.set_state(self._tournament, TournamentState.FAILED, now=now, failure=reason).state
+            return self._lead.store.set_state(self._tournament, TournamentState.FAILED, now=now, failure=reason).state
         return state
 
     def _dispatch(self) -> None:
@@ -132,6 +167,8 @@ class Coordinator:
         if any(now - sent > LOST_AFTER for sent in self._sent.values()) and self._sender.waiting() < len(self._sent):
             self._sent = {key: sent for key, sent in self._sent.items() if now - sent <= LOST_AFTER}
         for key in planned:
+            if not self._lead.good:
+                return
             if key not in self._sent:
                 self._sender.send(key)
                 self._sent[key] = now

@@ -30,7 +30,7 @@ from arbiter.store import (
     schema,
 )
 from tests.postgres import Postgres
-from tests.store.support import START, after, create, everything, leased, result
+from tests.store.support import START, TERM, after, create, everything, leased, result
 
 ID = "demo-1a2b"
 FIRST, SECOND, THIRD, FOURTH = (SittingKey(ID, match, sitting) for match in range(2) for sitting in range(2))
@@ -47,6 +47,7 @@ def fill(store: Store) -> None:
     leased(store, FOURTH)
     store.expire_leases(ID, after(30))
     leased(store, SECOND, "w3", 30)
+    store.lead(f"tournament/{ID}", "here", START, TERM)
     store.accounts.add_token(Token("a" * 12, "ada", Scope.HOST, "0" * 64, START, after(9)))
     store.accounts.note(AuditEntry(START, "a" * 12, "ada", "tournament.create", ID))
     store.versions.receive(

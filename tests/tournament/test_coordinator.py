@@ -17,7 +17,9 @@ import redis
 from arbiter.store import AttemptOutcome, LeaseRefusal, SittingKey, Store, TournamentState
 from arbiter.supervisor.redis import EmbeddedRedis
 from arbiter.supervisor.rundir import RunDirectory
-from arbiter.tournament import CelerySender, Coordinator, Desk, Grant, coordinator
+from arbiter.tournament import CelerySender, Coordinator, Desk, Grant, Lead, coordinator
+from arbiter.tournament.leading import process_name
+from tests.postgres import Postgres
 from tests.tournament.support import ID, START, create, granted, report, spec_of
 
 DEADLINE = 20.0
@@ -48,7 +50,8 @@ class Queue:
         self.troubles: list[str] = []
         self.client = redis.Redis(unix_socket_path=str(folder / "redis.sock"))
         self.sender = CelerySender(f"redis+socket://{folder}/redis.sock", QUEUE)
-        drive = Coordinator(store, desk, self.sender, ID, workers, self.troubles.append, enough)
+        lead = Lead(store, f"tournament/{ID}", process_name())
+        drive = Coordinator(store, lead, desk, self.sender, ID, workers, self.troubles.append, enough)
         self.ended = asyncio.ensure_future(drive.run())
 
     def waiting(self) -> list[str]:
@@ -254,6 +257,48 @@ def test_a_redis_that_goes_away_is_waited_for(store: Store, desk: Desk) -> None:
 
     asyncio.run(test())
     assert store.progress(ID).recorded == 4
+
+
+def test_a_database_that_goes_away_is_waited_for(postgres: Postgres) -> None:
+    url = postgres.new()
+
+    async def test(folder: Path) -> None:
+        async with queue(folder, store, desk) as sent:
+            await sent.until(lambda: len(sent.waiting()) == 4)
+            postgres.end()
+            try:
+                await sent.until(lambda: bool(sent.troubles))
+            finally:
+                postgres.start()
+            said = len(sent.troubles)
+            play = asyncio.ensure_future(sent.play())
+            assert await sent.ended is TournamentState.COMPLETED
+            play.cancel()
+            assert "can't be used" in sent.troubles[0]
+            assert "; trying again in" in sent.troubles[0]
+            assert len(sent.troubles) <= said + 1, "one may have been under way"
+
+    with Store.open(url) as store:
+        create(store)
+        desk = Desk(store)
+        with_redis(test)
+        assert [len(store.attempts(SittingKey(ID, 0, sitting))) for sitting in range(4)] == [1] * 4
+    postgres.drop(url)
+
+
+def test_a_coordinator_stands_by_while_another_leads_and_takes_over_when_that_resigns(store: Store, desk: Desk) -> None:
+    create(store)
+
+    async def test(folder: Path) -> None:
+        with Lead(store, f"tournament/{ID}", "another") as other:
+            assert other.take()
+            async with queue(folder, store, desk) as sent:
+                await asyncio.sleep(0.3)  # six looks, at none of which it may send
+                assert sent.waiting() == []
+                other.__exit__()
+                await sent.until(lambda: len(sent.waiting()) == 4)
+
+    with_redis(test)
 
 
 def test_a_coordinator_goes_from_stage_to_stage_and_another_goes_on_where_it_was(store: Store, desk: Desk) -> None:

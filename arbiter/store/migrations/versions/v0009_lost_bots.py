@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0008"
-down_revision = "0007"
+revision = "0009"
+down_revision = "0008"
 
 _ENDING = ("TIMEOUT", "CRASH", "DISCONNECT", "OUT_OF_MEMORY")
 _fault = sa.table("fault", sa.column("code", sa.Text), sa.column("lost", sa.Boolean))

@@ -6,7 +6,9 @@ node, pick one by the next number of a stream that was made beforehand, play it;
 - *whole hands*: the deal is part of it, OpenSpiel's through its chance nodes, ours by sorting the pack;
 - *plays alone*: the deals were made beforehand, and OpenSpiel copies the state after the deal.
 
-Beside that stand the engine's playouts from the deal on, for who needs what a hand comes to and not the nodes between.
+The engine's columns (:mod:`arbiter.engine.columns`) play all hands in step by the same three steps a card: the legal
+cards, a pick, a card played. Beside that stand the engine's playouts from the deal on, for who needs what a hand comes
+to and not the nodes between.
 
 The engine is measured interpreted and, where ``make compiled`` has compiled it, compiled. Each repetition starts one
 process after the other for each of them, which measures OpenSpiel and the engine in turn; ratios are those within a
@@ -32,11 +34,13 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pyspiel
 from rich.console import Console
 from rich.table import Table
 
-from arbiter.engine import COMPILED, compile_rules, new_hand, play_out, rule_set, score_hand
+from arbiter.engine import COMPILED, Hand, compile_rules, new_hand, play_out, rule_set, score_hand
+from arbiter.engine.columns import HandColumns, deal_in_step, pick
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 RULES: Final = compile_rules(rule_set("black_lady"))
@@ -50,7 +54,11 @@ STREAM_SIZE: Final = 4_099
 SLICE: Final = 50
 """Hands that each plays before the next has its turn, so that all have the same share of a machine's moods."""
 
+IN_STEP: Final = 5 * SLICE
+"""Hands of the others after which the columns play all hands once."""
+
 _rng = random.Random(1)
+_columns_rng = np.random.default_rng(1)
 number: Final = cycle([_rng.randrange(1 << 16) for _ in range(STREAM_SIZE)]).__next__
 """The next number of the stream, by which a card is picked: modulo how many there are."""
 
@@ -118,6 +126,23 @@ def engine_playouts(deals: list[Hands]) -> None:
         score_hand(RULES, *play_out(new_hand(RULES, dealt, dealer=0), draw))
 
 
+def columns_hands(hands: int) -> None:
+    """The engine's columns from the deal to the scores, all hands in step."""
+    _play_columns(deal_in_step(RULES, hands, 0, _columns_rng))
+
+
+def columns_plays(dealt: list[Hand]) -> None:
+    """The engine's columns from the deal on."""
+    _play_columns(HandColumns.of(dealt))
+
+
+def _play_columns(columns: HandColumns) -> None:
+    while not columns.done:
+        columns.play(pick(columns.legal, _columns_rng.random(len(columns.legal))))
+    for penalty, bonus in zip(columns.penalty_taken.tolist(), columns.bonus_taken.tolist(), strict=True):
+        score_hand(RULES, penalty, bonus)
+
+
 def measure(hands: int) -> dict[str, float]:
     """Hands per second of processor time of each, in this process, in turn by slices of the hands."""
     states = [openspiel_deal() for _ in range(hands)]
@@ -129,16 +154,30 @@ def measure(hands: int) -> dict[str, float]:
         "engine, plays alone": lambda part: engine_plays(deals[part]),
         "engine, playouts": lambda part: engine_playouts(deals[part]),
     }
-    seconds = dict.fromkeys(measures, 0.0)
+    dealt = [new_hand(RULES, cards, dealer=0) for cards in deals]
+    in_step: dict[str, Callable[[], None]] = {
+        "columns, whole hands": lambda: columns_hands(hands),
+        "columns, plays alone": lambda: columns_plays(dealt),
+    }
+    seconds = dict.fromkeys([*measures, *in_step], 0.0)
     engine_hands(1)  # fills the engine's tables
     # As timeit does: what is collected in whose turn is chance.
     gc.collect()
     gc.disable()
+    rounds = 0
     for start in range(0, hands, SLICE):
         for name, play in measures.items():
             started = time.process_time()
             play(slice(start, start + SLICE))
             seconds[name] += time.process_time() - started
+        if start % IN_STEP == 0:
+            rounds += 1
+            for name, play_all in in_step.items():
+                started = time.process_time()
+                play_all()
+                seconds[name] += time.process_time() - started
+    for name in in_step:
+        seconds[name] /= rounds
     return {name: hands / taken for name, taken in seconds.items()}
 
 
@@ -167,6 +206,7 @@ def _rows(found: dict[str, dict[str, list[float]]]) -> list[tuple[str, ...]]:
         rows.append((f"OpenSpiel, {what}", *_spread(known, ",.0f"), "1"))
         for build, rates in found.items():
             rows.append(_row(f"engine {build}, {what}", rates[f"engine, {what}"], rates[f"OpenSpiel, {what}"]))
+            rows.append(_row(f"columns in step, {what}", rates[f"columns, {what}"], rates[f"OpenSpiel, {what}"]))
             if what == "plays alone":
                 rows.append(_row(f"engine {build}, playouts", rates["engine, playouts"], rates[f"OpenSpiel, {what}"]))
     return rows
@@ -186,7 +226,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.openspiel", description="Compare the engine's speed with OpenSpiel's."
     )
-    parser.add_argument("--hands", type=int, default=1000, help="hands in a measurement (default 1000)")
+    parser.add_argument("--hands", type=int, default=1024, help="hands in a measurement (default 1024)")
     parser.add_argument("--repetitions", type=int, default=10, help="interleaved repetitions (default 10)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--once", action="store_true", help="measure the engine of this process alone, and print JSON")

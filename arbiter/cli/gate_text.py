@@ -95,7 +95,7 @@ def figures(report: GateReport) -> list[tuple[str, str]]:
         others = ", ".join(f"{name} {count}" for name, count in report.other_faults.items())
         rows.append(("faults of others", others))
     if report.alarms:
-        rows.append(("alarms", f"{report.alarms}: an attempt was reported twice with different content"))
+        rows.append(("alarms", f"{report.alarms}: reports that can't be right; see: arbiter tournament workers"))
     return rows
 
 

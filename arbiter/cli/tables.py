@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 from rich.text import Text
 
+from arbiter.cli.console import one_line
 from arbiter.rating import Estimate, Rating
 from arbiter.rating.ladder import INTERVAL
-from arbiter.tournament import EntrantRow, TournamentDetails, TournamentReport
+from arbiter.store import Alarm
+from arbiter.tournament import EntrantRow, TournamentDetails, TournamentReport, WorkerReport
 
 
 def standings_table(report: TournamentReport, title: str | None = None) -> Table:
@@ -139,6 +141,31 @@ def details_tables(details: TournamentDetails) -> list[Table]:
         _columns("Points per hand by seat", details.names, by_seat),
         _columns("Points per hand by pass direction", details.names, by_direction),
     ]
+
+
+def workers_table(workers: Sequence[WorkerReport]) -> Table:
+    """What became of each worker's sittings."""
+    table = Table(title="Workers", title_style="bold", title_justify="left")
+    table.add_column("worker", style="bold", no_wrap=True)
+    for heading in ("lost", "with faults", "slow"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for worker in workers:
+        shares = (worker.lost, worker.faulty, worker.slow)
+        cells = (Text(f"{each.bad}/{each.of}", style="red" if each.outlying else "") for each in shares)
+        table.add_row(Text(one_line(worker.worker) + (" *" if worker.outlying else "")), *cells)
+    table.caption = "of the attempts or sittings that tell; * more than chance allows beside the others"
+    table.caption_justify = "left"
+    return table
+
+
+def alarms_table(alarms: Sequence[Alarm]) -> Table:
+    """Reports that can't be right."""
+    table = Table(title="Alarms", title_style="bold", title_justify="left")
+    for heading in ("sitting", "attempt", "reason"):
+        table.add_column(heading, justify="right" if heading == "attempt" else "left")
+    for alarm in alarms:
+        table.add_row(Text(str(alarm.key)), str(alarm.attempt), Text(one_line(alarm.reason)))
+    return table
 
 
 def _columns(title: str, names: Sequence[str], found: Mapping[str, Sequence[Estimate | None]]) -> Table:

@@ -117,3 +117,38 @@ def standings(
         found = report(store, tournament_id)
         behind = details(store, tournament_id) if with_details else None
     show_report(found, json, behind)
+
+
+@app.command()
+def workers(tournament: TournamentId, data_dir: DataDir = None, json: Json = False) -> None:
+    """Show what became of each worker's sittings, which workers stand out, and reports that can't be right.
+
+    Exit status 1 when there is any such worker or report.
+    """
+    need_server()
+    from arbiter.cli.event import open_store
+    from arbiter.cli.tables import alarms_table, workers_table
+    from arbiter.tournament import worker_reports
+
+    with open_store(data_folder(data_dir)) as store:
+        tournament_id = store.find_tournament(tournament).id
+        found = worker_reports(store.attempt_facts(tournament_id))
+        alarms = store.alarms(tournament_id)
+    if json:
+        shown = [
+            {
+                "sitting": str(alarm.key),
+                "attempt": alarm.attempt,
+                "reason": alarm.reason,
+                "raised_at": alarm.raised_at.isoformat(),
+            }
+            for alarm in alarms
+        ]
+        print_json({"workers": [worker.to_dict() for worker in found], "alarms": shown})
+    else:
+        console = results_console()
+        console.print(workers_table(found))
+        if alarms:
+            console.print(alarms_table(alarms))
+    if alarms or any(worker.outlying for worker in found):
+        raise typer.Exit(1)

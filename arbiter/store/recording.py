@@ -60,7 +60,7 @@ def record(
         raise no_such_sitting(key)
     attempt = attempt_of(session, sitting, key, number)
     if attempt.digest is not None and attempt.digest != result.digest:
-        _raise_alarm(session, attempt, result.digest, now)
+        _raise_alarm(session, attempt, result.digest, "reported twice, differently", now)
         return Recorded.CONFLICT
     standing = session.scalar(select(ResultRow.attempt_number).where(ResultRow.sitting_id == sitting.id))
     if standing == number:
@@ -78,15 +78,32 @@ def record(
     return Recorded.RECORDED
 
 
-def _raise_alarm(session: Session, attempt: AttemptRow, digest: str, now: datetime) -> None:
+def refuse(session: Session, key: SittingKey, number: int, digest: str, reason: str, now: datetime) -> None:
+    """Keep an alarm for a report of attempt `number` that is not taken: the first of each attempt, so that a faulty
+    worker does not fill the database. Raises `UnknownSitting`."""
+    sitting = locked(session, key)
+    if sitting is None:
+        raise no_such_sitting(key)
+    attempt = attempt_of(session, sitting, key, number)
+    earlier = select(AlarmRow.digest).where(
+        AlarmRow.sitting_id == sitting.id, AlarmRow.attempt_number == number, AlarmRow.first_digest == ""
+    )
+    if session.scalar(earlier) is None:
+        _raise_alarm(session, attempt, digest, reason, now, first_digest="")
+
+
+def _raise_alarm(
+    session: Session, attempt: AttemptRow, digest: str, reason: str, now: datetime, first_digest: str | None = None
+) -> None:
     if session.get(AlarmRow, (attempt.sitting_id, attempt.number, digest)) is None:
         session.add(
             AlarmRow(
                 sitting_id=attempt.sitting_id,
                 attempt_number=attempt.number,
                 digest=digest,
-                first_digest=attempt.digest,
+                first_digest=attempt.digest if first_digest is None else first_digest,
                 raised_at=now,
+                reason=reason,
             )
         )
 

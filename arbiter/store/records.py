@@ -389,14 +389,15 @@ class Recorded(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """One attempt that reported two different results.
+    """A report that can't be right: a second, different one of one attempt, or one whose replay does not verify.
 
     Attributes:
         key: The sitting.
         attempt: The attempt's number.
-        first_digest: What it reported first.
+        first_digest: What it had reported before; empty when it is this report itself that was refused.
         digest: What it reported then.
         raised_at: When.
+        reason: What is wrong with it.
     """
 
     key: SittingKey
@@ -404,6 +405,28 @@ class Alarm:
     first_digest: str
     digest: str
     raised_at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFacts:
+    """What tells a sound worker from a faulty one.
+
+    Attributes:
+        key: The sitting.
+        number: The attempt's number.
+        worker: Who made it.
+        outcome: How it ended.
+        faults: Faults in its result, where that stands.
+        times: (entrant, seconds, answers) of its bots, where its result stands and tells.
+    """
+
+    key: SittingKey
+    number: int
+    worker: str
+    outcome: AttemptOutcome
+    faults: int
+    times: tuple[tuple[int, float, int], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from arbiter.store.errors import UnknownSitting
 from arbiter.store.leasing import existing
 from arbiter.store.records import (
     Alarm,
+    AttemptFacts,
+    AttemptOutcome,
     BoardTotal,
     BotLog,
     EntrantTally,
@@ -237,8 +239,55 @@ def alarms(session: Session, tournament: str) -> list[Alarm]:
         )
     )
     return [
-        Alarm(SittingKey(tournament, match, sitting), row.attempt_number, row.first_digest, row.digest, row.raised_at)
+        Alarm(
+            SittingKey(tournament, match, sitting),
+            row.attempt_number,
+            row.first_digest,
+            row.digest,
+            row.raised_at,
+            row.reason,
+        )
         for match, sitting, row in rows
+    ]
+
+
+def attempt_facts(session: Session, tournament: str) -> list[AttemptFacts]:
+    """All attempts in schedule order, those of a sitting by number; raises `UnknownTournament`."""
+    plans.get(session, tournament)
+    of_tournament = SittingRow.tournament_id == tournament
+    faults = {
+        row[0]: row[1]
+        for row in session.execute(
+            select(FaultRow.sitting_id, func.count())
+            .join(SittingRow, SittingRow.id == FaultRow.sitting_id)
+            .where(of_tournament)
+            .group_by(FaultRow.sitting_id)
+        )
+    }
+    times: dict[int, list[tuple[int, float, int]]] = {}
+    for sitting, entrant, seconds, answers in session.execute(
+        select(BotLogRow.sitting_id, BotLogRow.entrant, BotLogRow.thinking_seconds, BotLogRow.answers)
+        .join(SittingRow, SittingRow.id == BotLogRow.sitting_id)
+        .where(of_tournament, BotLogRow.thinking_seconds.is_not(None), BotLogRow.answers.is_not(None))
+        .order_by(BotLogRow.sitting_id, BotLogRow.number)
+    ):
+        times.setdefault(sitting, []).append((entrant, seconds or 0.0, answers or 0))
+    rows = session.execute(
+        select(SittingRow.id, SittingRow.match_number, SittingRow.number, AttemptRow)
+        .join(AttemptRow, AttemptRow.sitting_id == SittingRow.id)
+        .where(of_tournament)
+        .order_by(SittingRow.match_number, SittingRow.number, AttemptRow.number)
+    )
+    return [
+        AttemptFacts(
+            SittingKey(tournament, match, number),
+            attempt.number,
+            attempt.worker,
+            attempt.outcome,
+            faults.get(sitting, 0) if attempt.outcome is AttemptOutcome.RECORDED else 0,
+            tuple(times.get(sitting, ())) if attempt.outcome is AttemptOutcome.RECORDED else (),
+        )
+        for sitting, match, number, attempt in rows
     ]
 
 

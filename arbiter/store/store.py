@@ -18,6 +18,7 @@ from arbiter.store.database import Database
 from arbiter.store.records import (
     Alarm,
     Attempt,
+    AttemptFacts,
     BoardTotal,
     BotLog,
     Entrant,
@@ -309,6 +310,15 @@ class Store:
         with self._write() as session:
             return recording.record(session, key, attempt, result, compressed, now)
 
+    def refuse(self, key: SittingKey, attempt: int, digest: str, reason: str, now: datetime) -> None:
+        """Keep an alarm for a report that is not taken because of `reason`; `digest` is of what was reported.
+
+        One is kept of each attempt. Raises `UnknownSitting` for a sitting or attempt that does not exist.
+        """
+        check_aware(now)
+        with self._write() as session:
+            recording.refuse(session, key, attempt, digest, reason, now)
+
     def voids(self, tournament: str) -> dict[int, int]:
         """Number of attempts that were voided because an entrant's time was up on a starved machine, by entrant."""
         with self._database.read() as session:
@@ -353,9 +363,14 @@ class Store:
             return results.faults(session, tournament)
 
     def alarms(self, tournament: str) -> list[Alarm]:
-        """All attempts that reported two different results, in schedule order."""
+        """All reports that can't be right, in schedule order."""
         with self._database.read() as session:
             return results.alarms(session, tournament)
+
+    def attempt_facts(self, tournament: str) -> list[AttemptFacts]:
+        """What tells sound workers from faulty ones, of all attempts, in schedule order."""
+        with self._database.read() as session:
+            return results.attempt_facts(session, tournament)
 
     def replay(self, key: SittingKey) -> bytes:
         """The replay of a recorded sitting; raises `UnknownSitting`."""

@@ -269,7 +269,7 @@ class LeadershipRow(Table):
 
 
 class AlarmRow(Table):
-    """An attempt that reported two different results; the same second report again adds no second alarm."""
+    """A report that can't be right; the same one again adds no second alarm."""
 
     __tablename__ = "alarm"
     __table_args__ = (ForeignKeyConstraint(["sitting_id", "attempt_number"], ["attempt.sitting_id", "attempt.number"]),)
@@ -278,7 +278,9 @@ class AlarmRow(Table):
     attempt_number: Mapped[int] = mapped_column(primary_key=True)
     digest: Mapped[str] = mapped_column(String(64), primary_key=True)
     first_digest: Mapped[str] = mapped_column(String(64))
+    """What the attempt had reported before; empty where it is the report itself that was refused."""
     raised_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    reason: Mapped[str] = mapped_column(ForeignText, server_default="reported twice, differently")
 
 
 class TokenRow(Table):

@@ -12,6 +12,7 @@ from arbiter.tournament.desk import Desk, Grant
 from arbiter.tournament.details import TournamentDetails, details
 from arbiter.tournament.dispatch import CelerySender
 from arbiter.tournament.leading import Lead
+from arbiter.tournament.outliers import WorkerReport, worker_reports
 from arbiter.tournament.planning import enter, new_id, plan_tournament
 from arbiter.tournament.replays import released_replay
 from arbiter.tournament.report import EntrantRow, TournamentReport, report
@@ -30,6 +31,7 @@ __all__ = [
     "TournamentDetails",
     "TournamentReport",
     "TournamentSpec",
+    "WorkerReport",
     "details",
     "enter",
     "load_spec",
@@ -38,4 +40,5 @@ __all__ = [
     "plan_tournament",
     "released_replay",
     "report",
+    "worker_reports",
 ]

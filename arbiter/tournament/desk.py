@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 import zlib
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from arbiter.store import (
     Entrant,
     Fault,
     HandTally,
+    InvalidResult,
     Lease,
     LeaseRefusal,
     Match,
@@ -33,6 +35,8 @@ from arbiter.store import (
 )
 from arbiter.tournament.gate_terms import MATCHES_PER_TABLE
 from arbiter.tournament.spec import TournamentSpec
+
+log = logging.getLogger(__name__)
 
 LEASE: Final = timedelta(seconds=10)
 """How long a lease lasts unless it is renewed: a worker that died is noticed after this."""
@@ -130,7 +134,7 @@ class Desk:
         return held
 
     def report(self, sitting: str, attempt: int, replay: bytes, logs: Sequence[BotLog], seconds: float) -> Recorded:
-        """Record a finished sitting, every score worked out anew from its replay.
+        """Record a finished sitting, every score worked out anew from its replay. What is refused is kept as an alarm.
 
         Args:
             replay: the replay, compressed with zlib.
@@ -139,8 +143,28 @@ class Desk:
 
         Raises:
             InvalidReport: the replay can't be read, is another sitting's, or does not verify against the deal set.
+            InvalidResult: the logs are not those of the sitting's bots.
+            UnknownSitting: there is no such sitting, or no such attempt at it.
         """
         key = SittingKey.parse(sitting)
+        try:
+            result = self._checked(key, attempt, replay, logs, seconds)
+            outcome = self._store.record(key, attempt, result, self._now())
+        except (InvalidReport, InvalidResult) as error:
+            log.error("a report is refused: %s", error)
+            # Of what came, not of what it unpacks to, which it may not.
+            self._store.refuse(key, attempt, hashlib.sha256(replay).hexdigest(), str(error), self._now())
+            raise
+        if outcome is Recorded.CONFLICT:
+            log.error("sitting %s: attempt %d is reported a second time, differently; the first stands", key, attempt)
+        self.forget(key)
+        self.changed()
+        return outcome
+
+    def _checked(
+        self, key: SittingKey, attempt: int, replay: bytes, logs: Sequence[BotLog], seconds: float
+    ) -> SittingResult:
+        """What a reported replay comes to, worked out from its cards; raises :class:`InvalidReport`."""
         known, match = self._match(key)
         text = _unpack(replay)
         try:
@@ -151,7 +175,7 @@ class Desk:
             _check_faults(faults)
         except ReplayError as error:
             raise InvalidReport(f"sitting {key}, attempt {attempt}: {error}") from error
-        result = SittingResult(
+        return SittingResult(
             results=tuple(
                 SeatResult(score.board, score.seat, match.entrants[score.place], score.hands, score.points, score.total)
                 for score in scores
@@ -179,10 +203,6 @@ class Desk:
             hands=len(played.hands),
             seconds=seconds,
         )
-        outcome = self._store.record(key, attempt, result, self._now())
-        self.forget(key)
-        self.changed()
-        return outcome
 
     def release(self, sitting: str, attempt: int, reason: str, starved_entrant: int | None = None) -> SittingState:
         """Take a sitting back that could not be played for a reason that is no bot's fault.

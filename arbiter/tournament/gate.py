@@ -67,7 +67,7 @@ class GateReport:
         candidate_faults: the candidate's faults in those blocks, in schedule order.
         candidate_log: log and ending of the candidate in the sitting of the first of them; None without faults.
         other_faults: faults of the others in those blocks, by name.
-        alarms: attempts at any sitting that reported two different results.
+        alarms: reports of any sitting that can't be right.
     """
 
     gate: str

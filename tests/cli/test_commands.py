@@ -20,7 +20,7 @@ from arbiter.tournament import Desk, details, released_replay, report
 from arbiter.tournament.stages import write_next_stage
 from tests.cli.conftest import Call
 from tests.e2e.support import BOTS, SAMPLES
-from tests.tournament.support import ID, create, play_all, spec_of
+from tests.tournament.support import ID, START, create, play_all, spec_of
 
 NAMES = ["bot0", "bot1", "bot2", "bot3"]
 
@@ -239,3 +239,20 @@ def test_a_database_that_is_not_there_is_not_made(call: Call, tmp_path: Path) ->
         outcome = call("db", *words, "--data-dir", tmp_path)
         assert (outcome.status, list(tmp_path.iterdir())) == (2, [])
     assert "ARBITER_DATABASE_URL is not set" in call("db", "copy", "--data-dir", tmp_path).errors
+
+
+def test_workers_and_alarms_are_shown_and_alarms_are_a_failure(call: Call, played: Path, tmp_path: Path) -> None:
+    well = call("tournament", "workers", ID, "--data-dir", played, "--json")
+    share = {"bad": 0, "of": 4, "outlying": False}
+    assert well.status == 0
+    assert parsed(well.output) == {
+        "workers": [{"worker": "w1", "lost": share, "faulty": share, "slow": share}],
+        "alarms": [],
+    }
+    data = Path(shutil.copytree(played, tmp_path / "data"))
+    with Store.open(data / "arbiter.db") as store:
+        store.refuse(SittingKey(ID, 0, 2), 1, "0" * 64, "the replay [bold]breaks\x1b[0m off", START)
+    bad = call("tournament", "workers", ID, "--data-dir", data)
+    assert bad.status == 1
+    assert is_plain(bad.output)
+    assert "the replay [bold]breaks" in bad.output

@@ -30,6 +30,9 @@ REVOKE = Fault(entrant=2, board=1, hand=3, seat=2, trick=7, code="ILLEGAL_PLAY",
 CRASH = Fault(entrant=0, board=None, hand=None, seat=None, trick=None, code="CRASH", detail="gone", lost=True)
 
 
+TWICE = "reported twice, differently"
+
+
 def replace_lease(store: Store) -> None:
     """Let the first attempt at KEY lose its lease and another worker make a second."""
     leased(store, KEY, "w1")
@@ -73,10 +76,42 @@ def test_a_different_report_of_the_same_attempt_is_an_alarm_and_changes_nothing_
     attempts = store.attempts(KEY)
     for seconds in (1, 2):
         assert store.record(KEY, 1, other, after(seconds)) is Recorded.CONFLICT
-    assert store.alarms("demo-1a2b") == [Alarm(KEY, 1, first.digest, other.digest, after(1))]
+    assert store.alarms("demo-1a2b") == [Alarm(KEY, 1, first.digest, other.digest, after(1), TWICE)]
     assert store.replay(KEY) == first.replay
     assert store.attempts(KEY) == attempts
     assert len(store.seat_results("demo-1a2b")) == len(first.results)
+
+
+def test_a_refused_report_is_an_alarm_of_which_an_attempt_has_one(store: Store) -> None:
+    create(store)
+    leased(store, KEY)
+    for digest in ("a" * 64, "b" * 64):
+        store.refuse(KEY, 1, digest, "the replay breaks off", after(1))
+    assert store.alarms("demo-1a2b") == [Alarm(KEY, 1, "", "a" * 64, after(1), "the replay breaks off")]
+    assert store.record(KEY, 1, result(KEY), after(2)) is Recorded.RECORDED, "its honest report counts still"
+    assert store.record(KEY, 1, result(KEY, "otherwise"), after(3)) is Recorded.CONFLICT
+    assert [each.reason for each in store.alarms("demo-1a2b")] == ["the replay breaks off", TWICE]
+    for unknown in (SittingKey("demo-1a2b", 9, 0), SittingKey("demo-1a2b", 0, 1)):
+        with pytest.raises(UnknownSitting):
+            store.refuse(unknown, 1, "a" * 64, "", START)
+
+
+def test_facts_of_attempts_are_those_of_standing_results(store: Store) -> None:
+    create(store, match_count=1)
+    replace_lease(store)
+    store.record(KEY, 2, result(KEY, faults=(REVOKE, CRASH)), after(31))
+    store.record(KEY, 1, result(KEY, "late"), after(32))
+    leased(store, SittingKey("demo-1a2b", 0, 1), "w3")
+    assert [(each.worker, each.outcome, each.faults) for each in store.attempt_facts("demo-1a2b")] == [
+        ("w1", AttemptOutcome.SUPERSEDED, 0),
+        ("w2", AttemptOutcome.RECORDED, 2),
+        ("w3", AttemptOutcome.RUNNING, 0),
+    ]
+    assert [each.times for each in store.attempt_facts("demo-1a2b")] == [
+        (),
+        tuple((entrant, 0.5, 13) for entrant in (0, 1, 2, 3)),
+        (),
+    ]
 
 
 def test_each_different_content_is_an_alarm_of_its_own(store: Store) -> None:
@@ -129,7 +164,7 @@ def test_a_superseded_attempt_that_contradicts_itself_is_an_alarm(store: Store) 
     first, other = result(KEY, "first"), result(KEY, "other")
     store.record(KEY, 1, first, after(32))
     assert store.record(KEY, 1, other, after(33)) is Recorded.CONFLICT
-    assert store.alarms("demo-1a2b") == [Alarm(KEY, 1, first.digest, other.digest, after(33))]
+    assert store.alarms("demo-1a2b") == [Alarm(KEY, 1, first.digest, other.digest, after(33), TWICE)]
 
 
 @pytest.mark.parametrize("state", [TournamentState.PAUSED, TournamentState.CANCELLED])

@@ -16,6 +16,8 @@ from arbiter.errors import UsageError
 from arbiter.match import read_replay, verify_replay
 from arbiter.store import (
     AttemptOutcome,
+    BotLog,
+    InvalidResult,
     LeaseRefusal,
     Progress,
     Recorded,
@@ -371,6 +373,22 @@ def test_hands_are_counted_while_the_lease_is_held_and_not_after(store: Store, d
     assert len(changes) == 1
     report(desk, grant)
     assert len(changes) == 2, "the coordinator is told"
+
+
+def test_a_report_that_is_refused_is_an_alarm_and_the_sitting_goes_on(store: Store, desk: Desk) -> None:
+    """fishtest#963."""
+    create(store)
+    grant = granted(desk, FIRST)
+    text = text_of(played(grant.plan))
+    with pytest.raises(InvalidReport):
+        report(desk, grant, text[: len(text) // 2])
+    with pytest.raises(InvalidResult, match="names entrants"):
+        desk.report(FIRST, 1, zlib.compress(text), [BotLog(9, "", "")], 1.0)
+    (alarm,) = store.alarms(ID)
+    assert (alarm.key, alarm.attempt, alarm.first_digest) == (KEY, 1, "")
+    assert alarm.reason.startswith(f"sitting {FIRST}, attempt 1: ")
+    assert store.holds(KEY, 1)
+    assert report(desk, grant, text) is Recorded.RECORDED
 
 
 def test_a_lease_is_renewed_once_a_fifth_of_it_is_over_and_otherwise_only_looked_at(

@@ -36,7 +36,7 @@ def engine(hands: int) -> float:
 
 def in_process(bot: Callable[[], Bot], hands: int, open_tables: int) -> float:
     """Hands per second of a sitting of four bots in this process: the contract's messages without gRPC."""
-    plan = _plan(hands, open_tables)
+    plan = bench_plan(hands, open_tables)
     links = [LocalLink(bot()) for _ in plan.bots]
     started = time.perf_counter()
     asyncio.run(play_sitting(plan, links))
@@ -61,7 +61,7 @@ def processes(cage: Cage, bot: Path, hands: int, open_tables: int) -> Played:
     """A sitting of four bot processes over gRPC."""
 
     async def play() -> Played:
-        plan = _plan(hands, open_tables)
+        plan = bench_plan(hands, open_tables)
         with tempfile.TemporaryDirectory(prefix="arbiter-", dir="/tmp") as folder:  # short: sockets' paths are
             Path(folder).chmod(0o711)  # bots without a cage have to pass to their sockets
             host = BotHost(Path(folder))
@@ -98,7 +98,8 @@ class _Counted(ProcessLink):
         return await super().close(grace)
 
 
-def _plan(hands: int, open_tables: int) -> SittingPlan:
+def bench_plan(hands: int, open_tables: int) -> SittingPlan:
+    """A sitting of so many boards of one hand, under a clock that nobody feels."""
     return SittingPlan(
         sitting="bench/0/0",
         rules=RULES,

@@ -11,6 +11,7 @@ from rich.text import Text
 from arbiter.cli.console import one_line
 from arbiter.rating import Estimate, Rating
 from arbiter.rating.ladder import INTERVAL
+from arbiter.rating.ratio import MIN_BOARDS
 from arbiter.store import Alarm
 from arbiter.tournament import EntrantRow, TournamentDetails, TournamentReport, WorkerReport
 
@@ -42,7 +43,7 @@ def standings_table(report: TournamentReport, title: str | None = None) -> Table
             Text(str(faults), style="red" if faults else "dim"),
         )
     table.caption = (
-        f"± half a 95 % interval; points: {direction}; {meaning}; "
+        f"± half a 95 % interval, none under {MIN_BOARDS} boards; points: {direction}; {meaning}; "
         "rating: points per hand better than the mean of the ladder, ? provisional"
     )
     table.caption_justify = "left"
@@ -129,7 +130,9 @@ def details_tables(details: TournamentDetails) -> list[Table]:
             "" if time is None else f"{time.answers:,}",
             each,
         )
-    first.caption = "± half a 95 % interval; thinking: what the clocks were charged with"
+    first.caption = (
+        f"± half a 95 % interval, none under {MIN_BOARDS} boards; thinking: what the clocks were charged with"
+    )
     first.caption_justify = "left"
     by_seat = {f"seat {seat}": found for seat, found in points.seats.items()}
     by_direction = {
@@ -187,7 +190,7 @@ def estimate(found: Estimate | None, times: int = 1) -> str:
 
 
 def moons(found: Estimate | None) -> str:
-    """Moons per 100 hands; no moon at all says nothing about how rare they are, so it has no error."""
+    """Moons per 100 hands."""
     return "0" if found is not None and not found.value else estimate(found, 100)
 
 

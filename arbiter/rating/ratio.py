@@ -17,13 +17,25 @@ degrees of freedom the square of an estimated variance is on average (nu + 2) / 
 V_m^2 / (B_m + 1) is what V_m^2 / (B_m - 1) would be of true variances, and twice its sum is what the square of the sum
 of V_m is too large by. Without that, matches of two boards give intervals that are too wide.
 
+Points are skewed, and places of a bot that is nearly always last are more so. Student's t then holds the truth less
+often than it says, by a share of the order of the square of the estimate's skewness, which the boards tell::
+
+    g     = sum over m of K_m  /  SE(R)^3,    K_m = (B_m / (B_m - 1))^2  *  sum over b of (z_mb - mean of z_m)^3
+    half  = SE(R) (t + t (t^4 + 2 t^2 - 3) g^2 / 18),   t the quantile of Student's distribution
+
+This is the two-sided Edgeworth correction of the Studentized mean (the polynomial q_2 of Hall, *The Bootstrap and
+Edgeworth Expansion*, 1992, chapter 2) without its term in the kurtosis, which is a twentieth of it. B_m / (B_m - 1)
+squared in place of B_m^2 / ((B_m - 1) (B_m - 2)) makes less of third moments of very few boards, which are mostly
+chance. An interval is given from :data:`MIN_BOARDS` boards on, for with fewer none of this holds, and where boards
+differ at all.
+
 A match of a single board shows no variation. Where one is among the matches of an estimate, the match is the unit for
 all of them, as for strata of one unit that are collapsed (Cochran 5A.12)::
 
     SE(R) = sqrt( M / (M - 1)  *  sum over m of z_m^2 ),   df = M - 1,   z_m the sum over b of z_mb
 
-What opponents differ by is part of that error, so it is too large rather than too small. A single match of a single
-board tells nothing.
+What opponents differ by is part of that error, so it is too large by an unknown amount, and there is no interval. A
+single match of a single board tells nothing.
 
 A difference of two ratios is the same with z of the one less z of the other, so that what a board does to both is no
 error of it.
@@ -41,10 +53,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from arbiter.rating.student import half_width
+from arbiter.rating.student import LEVEL, critical
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+
+MIN_BOARDS: Final = 16
+"""Boards below which no interval is given: too few to know how far it reaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,29 +85,35 @@ class Estimate:
         value: the estimate itself.
         standard_error: None when it can't be known.
         degrees: degrees of freedom of the standard error; None without one.
+        skewness: of the estimate's distribution; None where there is no interval.
     """
 
     value: float
     standard_error: float | None
     degrees: float | None
+    skewness: float | None = None
 
     @property
     def half_width(self) -> float | None:
-        """Half the width of the confidence interval, by Student's t; None without a standard error."""
-        return half_width(self.standard_error, self.degrees)
+        """Half the width of the 95 % interval; None without one."""
+        if self.standard_error is None or self.skewness is None:
+            return None
+        return self.standard_error * float(critical(self.degrees, (1 + LEVEL) / 2, self.skewness))
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Standard errors and their degrees of freedom; NaN where they can't be known."""
+    """Standard errors, their degrees of freedom and skewness; NaN where they can't be known, and skewness also where
+    there is no interval."""
 
     standard_error: Floats
     degrees: Floats
+    skewness: Floats
 
     def estimate(self, value: float, *where: int) -> Estimate:
         """The estimate whose errors stand at this index."""
-        error, degrees = float(self.standard_error[where]), float(self.degrees[where])
-        return Estimate(value, *((None, None) if np.isnan(error) else (error, degrees)))
+        found = (float(each[where]) for each in (self.standard_error, self.degrees, self.skewness))
+        return Estimate(value, *(None if np.isnan(each) else each for each in found))
 
 
 class Ratios:
@@ -130,7 +151,8 @@ class Ratios:
         """By entrant."""
         # In the matches of the one without the other, the other's z is zero.
         without = own[:, :, None] - shared
-        self.difference_errors: Final = _errors(between + without + without.transpose(0, 2, 1))
+        mirrored = without.transpose(0, 2, 1) * np.where(np.arange(_SUMS) == _THIRD, -1, 1)[:, None, None]
+        self.difference_errors: Final = _errors(between + without + mirrored)
         """By two entrants: of their ratios' difference, over the boards of both."""
 
     def estimate(self, entrant: int) -> Estimate | None:
@@ -177,33 +199,47 @@ def leads(entrants: int, samples: Sequence[Sample]) -> Leads:
     return Leads(boards, value, _errors(sums))
 
 
-_SUMS: Final = 6
+_SUMS: Final = 8
+_THIRD: Final = 6
+"""Which of the sums changes its sign with z."""
 
 
 def _sums(z: Floats) -> Floats:
-    """What a match adds to the sums of the formulas: V_m, V_m^2 / (B_m + 1), B_m - 1, z_m^2, 1, and 1 for one board.
+    """What a match adds to the sums of the formulas: V_m, V_m^2 / (B_m + 1), B_m - 1, z_m^2, 1, 1 for one board, K_m,
+    and B_m.
 
     Args:
         z: shape (boards, ...).
 
     Returns:
-        Shape (6, ...).
+        Shape (8, ...).
     """
     boards = len(z)
     total = z.sum(axis=0)
     deviations = z - total / boards
-    variance = (deviations * deviations).sum(axis=0) * (boards / max(boards - 1, 1))
+    free = max(boards - 1, 1)
+    variance = (deviations * deviations).sum(axis=0) * (boards / free)
+    third = (deviations**3).sum(axis=0) * (boards / free) ** 2
     one = np.ones_like(total)
-    return np.stack([variance, variance**2 / (boards + 1), one * (boards - 1), total**2, one, one * (boards == 1)])
+    single = one * (boards == 1)
+    return np.stack(
+        [variance, variance**2 / (boards + 1), one * (boards - 1), total**2, one, single, third, one * boards]
+    )
 
 
 def _errors(sums: Floats) -> Errors:
     """The module's formulas, from the sums over matches."""
-    variance, squares, degrees, clusters, matches, single = sums
+    variance, squares, degrees, clusters, matches, single, third, boards = sums
     by_match = single > 0
     effective = variance**2 / np.where(squares > 0, squares, 1) - 2
     degrees = np.where(squares > 0, np.minimum(np.maximum(effective, 1), degrees), degrees)
     degrees = np.where(by_match, matches - 1, degrees)
+    skewness = third / np.where(variance > 0, variance, 1) ** 1.5
+    with_interval = ~by_match & (variance > 0) & (boards >= MIN_BOARDS)
     variance = np.where(by_match, clusters * matches / np.maximum(matches - 1, 1), variance)
     known = degrees > 0
-    return Errors(np.where(known, np.sqrt(np.maximum(variance, 0)), np.nan), np.where(known, degrees, np.nan))
+    return Errors(
+        np.where(known, np.sqrt(np.maximum(variance, 0)), np.nan),
+        np.where(known, degrees, np.nan),
+        np.where(with_interval, skewness, np.nan),
+    )

@@ -10,7 +10,7 @@ import numpy as np
 
 from arbiter.rating.evidence import BoardScore, in_schedule_order, places, samples
 from arbiter.rating.ratio import Estimate, Ratios
-from arbiter.rating.student import LEVEL, quantile
+from arbiter.rating.student import LEVEL, critical
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,10 @@ def _open_ranks(ratios: Ratios, lowest_wins: bool) -> dict[int, tuple[int, int]]
     values = np.array([float(ratios.exact[entrant] or 0) for entrant in ranked])
     errors = ratios.difference_errors.standard_error[np.ix_(ranked, ranked)]
     degrees = ratios.difference_errors.degrees[np.ix_(ranked, ranked)]
+    skewness = ratios.difference_errors.skewness[np.ix_(ranked, ranked)]
     lead = values[None, :] - values[:, None] if lowest_wins else values[:, None] - values[None, :]
-    # NaN, which an unknown error is, compares as not surely different.
-    reach = errors * quantile(degrees, 1 - (1 - LEVEL) / 2 / max(len(ranked) - 1, 1))
-    reach = np.where(errors == 0, 0.0, reach)
+    # NaN, where there is no interval, compares as not surely different.
+    reach = errors * critical(degrees, 1 - (1 - LEVEL) / 2 / max(len(ranked) - 1, 1), skewness)
     worse, better = (lead > reach).sum(axis=1), (-lead > reach).sum(axis=1)
     return {
         entrant: (1 + int(ahead), len(ranked) - int(behind))

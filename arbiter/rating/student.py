@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
 LEVEL: Final = 0.95
@@ -31,9 +30,8 @@ def superiority(lead: float, standard_error: float, degrees: float) -> float:
     return 1 - tail if lead > 0 else tail
 
 
-def half_width(standard_error: float | None, degrees: float | None) -> float | None:
-    """Half the width of the confidence interval of :data:`LEVEL`; None where the error can't be known."""
-    if standard_error is None or degrees is None:
-        return None
-    width = standard_error * float(quantile(degrees, (1 + LEVEL) / 2)) if standard_error else 0.0
-    return width if math.isfinite(width) else None
+def critical(degrees: Any, probability: float, skewness: Any = 0.0) -> Any:
+    """Standard errors on either side of an estimate beyond which its truth lies with twice ``1 - probability``, when
+    the estimate is skewed, see :mod:`arbiter.rating.ratio`; arrays give arrays."""
+    t = quantile(degrees, probability)
+    return t + t * (t**4 + 2 * t**2 - 3) / 18 * skewness**2

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arbiter.rating.student import half_width
+from arbiter.rating.student import LEVEL, quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,5 @@ def estimate(observations: Sequence[float]) -> Estimate:
         return Estimate(count, float(observations[0]) if count else None, None, None)
     mean = math.fsum(observations) / count
     error = math.sqrt(math.fsum((value - mean) ** 2 for value in observations) / (count - 1) / count)
-    half = half_width(error, count - 1)
-    assert half is not None
+    half = error * float(quantile(count - 1, (1 + LEVEL) / 2))
     return Estimate(count, mean, error, (mean - half, mean + half))

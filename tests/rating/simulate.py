@@ -25,15 +25,22 @@ def evidence(draw: st.DrawFn) -> list[BoardScore]:
 
 
 def tournament(
-    chance: random.Random, means: list[float], *, seats: int, boards: int, hands: tuple[int, int] = (1, 9)
+    chance: random.Random,
+    means: list[float],
+    *,
+    seats: int,
+    boards: int,
+    hands: tuple[int, int] = (1, 9),
+    meetings: int = 1,
 ) -> list[BoardScore]:
-    """Play every group of ``seats`` entrants over ``boards`` boards of so many hands, from the least to the most.
+    """Play every group of ``seats`` entrants so many times over ``boards`` boards of so many hands, from the least to
+    the most.
 
     ``means`` are true points per hand. The noise of a board is common to all its hands, as that of a deal is, and
     differs from entrant to entrant.
     """
     scores = []
-    for match, group in enumerate(combinations(range(len(means)), seats)):
+    for match, group in enumerate([*combinations(range(len(means)), seats)] * meetings):
         for board in range(1, boards + 1):
             played = chance.randint(*hands)
             points = tuple(round(played * (means[entrant] + chance.gauss(0, 3))) for entrant in group)

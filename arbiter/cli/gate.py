@@ -9,7 +9,10 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from arbiter.cli.demo import sample_bots_folder
+from arbiter.api.gate.v1 import gate_pb2 as pb
+from arbiter.cli.dialling import ApiToken, Authority, Plain, ServerAddress, server_of
+from arbiter.cli.gate_at_service import follow_gate, gate_at_service
+from arbiter.cli.gate_outputs import Outputs
 from arbiter.cli.options import DataDir, Json, Listen, RedisUrl, Unsafe, Workers, data_folder, need_server
 from arbiter.errors import UsageError
 
@@ -29,12 +32,15 @@ MOST_WORKERS: Final = 8
 def gate(
     candidate: Annotated[
         str | None,
-        typer.Argument(metavar="[BOT]", help="The bot that has to pass: its folder.", show_default=False),
+        typer.Argument(metavar="[BOT]", help="The bot that has to pass: its folder, or NAME@N.", show_default=False),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
-            "--against", metavar="BOT", show_default=False, help="What it is compared with: a folder or a sample bot."
+            "--against",
+            metavar="BOT",
+            show_default=False,
+            help="What it is compared with: a folder, a sample bot, NAME@N, or NAME@latest. At a service a version.",
         ),
     ] = None,
     opponents: Annotated[
@@ -43,8 +49,9 @@ def gate(
             "--opponents",
             metavar="BOT|FILE",
             show_default=False,
-            help="Who else sits at the table, once for each: a folder, a sample bot, or a TOML file with a list "
-            f"'opponents'. By default {', '.join(OPPONENTS)}.",
+            help="Who else sits at the table, once for each: a folder, a sample bot, NAME@N, NAME@latest, "
+            f"ladder-top:N, or a TOML file with a list 'opponents'. By default {', '.join(OPPONENTS)}; at a service "
+            "ladder-top:3.",
         ),
     ] = None,
     rules: Annotated[str, typer.Option("--rules", help="Named rule set.")] = "black_lady",
@@ -85,8 +92,15 @@ def gate(
         ),
     ] = None,
     max_boards: Annotated[
-        int, typer.Option("--max-boards", min=1, max=1_000_000, help="Boards after which there is no verdict.")
-    ] = MAX_BOARDS,
+        int | None,
+        typer.Option(
+            "--max-boards",
+            min=1,
+            max=1_000_000,
+            show_default=False,
+            help=f"Boards after which there is no verdict; by default {MAX_BOARDS}. With --resume up to more of them.",
+        ),
+    ] = None,
     block_boards: Annotated[
         int, typer.Option("--block-boards", min=1, max=100_000, help="Boards between two looks, per set of opponents.")
     ] = BLOCK_BOARDS,
@@ -99,7 +113,12 @@ def gate(
     ] = None,
     resume: Annotated[
         str | None,
-        typer.Option("--resume", metavar="ID", show_default=False, help="Go on with a gate that was stopped."),
+        typer.Option(
+            "--resume",
+            metavar="ID",
+            show_default=False,
+            help="Go on with a gate that was stopped, or follow one at a service again.",
+        ),
     ] = None,
     junit: Annotated[
         Path | None, typer.Option("--junit", metavar="FILE", show_default=False, help="Write JUnit XML there.")
@@ -113,6 +132,14 @@ def gate(
             help="Write Markdown there; it is appended to $GITHUB_STEP_SUMMARY where that is set.",
         ),
     ] = None,
+    server: ServerAddress = None,
+    token: ApiToken = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="At a service: don't take back a version sent for this gate that did not pass."),
+    ] = False,
     data_dir: DataDir = None,
     redis: RedisUrl = None,
     listen: Listen = None,
@@ -124,24 +151,59 @@ def gate(
 
     Exit status 0 better (or not worse), 1 not, 2 usage, 3 no verdict, 4 infrastructure. A fault of BOT fails the gate.
     """
+    outputs = Outputs(junit, markdown, time_limit)
+    if resume is not None and (candidate is not None or against is not None):
+        raise UsageError(f"--resume {resume}: the gate knows its bots; leave BOT and --against out")
+    if resume is None and (candidate is None or against is None):
+        raise UsageError("a gate needs a bot and what it is compared with: arbiter gate BOT --against BOT")
+    if server:
+        service = server_of(server, token, ca, plain_text)
+        if resume is not None:
+            raise typer.Exit(follow_gate(service, resume, outputs, json=json))
+        if deal_seed is not None:
+            raise UsageError("--deal-seed: a service draws its own, which nobody knows beforehand; leave it out")
+        order = pb.CreateGateRequest(
+            baseline=at_a_service(against or ""),
+            opponents=[at_a_service(name) for name in opponents_named(opponents or [])],
+            rules=rules,
+            format=board_format,
+            seatings=seatings,
+            block_boards=block_boards,
+            max_boards=max_boards or MAX_BOARDS,
+            terms=pb.GateTerms(
+                mode=pb.GateMode.Value(f"GATE_MODE_{mode.upper()}"),
+                form=pb.GateForm.Value(f"GATE_FORM_{test.upper()}"),
+                unit=pb.GateUnit.Value(f"GATE_UNIT_{unit.upper()}"),
+                alpha=alpha,
+                beta=beta,
+                delta0=delta0,
+                delta1=delta1,
+            ),
+        )
+        raise typer.Exit(gate_at_service(service, candidate or "", order, outputs, keep=keep, json=json))
     need_server()
-    from arbiter.cli.event import EventOptions
-    from arbiter.cli.gate_run import Outputs, resume_gate, start_gate
+    from arbiter.cli.event import EventOptions, open_store
+    from arbiter.cli.gate_bots import named_bots
+    from arbiter.cli.gate_run import resume_gate, start_gate
+    from arbiter.cli.local import bots_in
     from arbiter.tournament.gate_request import GateRequest
     from arbiter.tournament.gate_terms import Form, Mode, Unit
 
     options = EventOptions(data_folder(data_dir), redis, listen, workers, unsafe_processes, json)
-    outputs = Outputs(junit, markdown, time_limit)
     if resume is not None:
-        if candidate is not None or against is not None:
-            raise UsageError(f"--resume {resume}: the gate knows its bots; leave BOT and --against out")
-        raise typer.Exit(resume_gate(resume, options, outputs))
-    if candidate is None or against is None:
-        raise UsageError("a gate needs a bot and what it is compared with: arbiter gate BOT --against BOT")
+        raise typer.Exit(resume_gate(resume, max_boards, options, outputs))
+    with open_store(options.data) as store:
+        bots = named_bots(
+            store,
+            bots_in(options.data),
+            [candidate or "", against or "", *opponents_named(opponents or list(OPPONENTS))],
+            rules,
+            board_format,
+        )
     request = GateRequest(
-        candidate=bot_folder(candidate, Path()),
-        baseline=bot_folder(against, Path()),
-        opponents=opponent_folders(opponents or list(OPPONENTS)),
+        candidate=bots[0],
+        baseline=bots[1],
+        opponents=tuple(bots[2:]),
         rules={"name": rules},
         match={
             "format": board_format,
@@ -158,38 +220,30 @@ def gate(
         workers=workers or min(MOST_WORKERS, os.cpu_count() or 1),
         deal_seed=deal_seed,
     )
-    raise typer.Exit(start_gate(request, max_boards, options, outputs))
+    raise typer.Exit(start_gate(request, max_boards or MAX_BOARDS, options, outputs))
 
 
-def bot_folder(named: str, base: Path) -> Path:
-    """A bot's folder as it was named: a path, counted from ``base``, or the name of a packaged sample bot.
-
-    Raises:
-        UsageError: there is neither.
-    """
-    if (base / named).is_dir():
-        return base / named
-    samples = sample_bots_folder()
-    if os.sep not in named and (samples / named / "bot.toml").is_file():
-        return samples / named
-    known = ", ".join(sorted(manifest.parent.name for manifest in samples.glob("*/bot.toml")))
-    raise UsageError(f"{named}: neither a bot's folder nor a sample bot; those are {known}")
+def at_a_service(named: str) -> str:
+    """What a name means to a service; raises `UsageError` for a folder, which it does not have."""
+    if os.sep in named or Path(named, "bot.toml").is_file():
+        raise UsageError(f"{named}: is a folder; a service knows submitted versions, such as mybot@latest or mybot@3")
+    return named
 
 
-def opponent_folders(named: list[str]) -> tuple[Path, ...]:
-    """The folders of all opponents, those listed in files among them.
+def opponents_named(given: list[str]) -> list[str]:
+    """The names of opponents, those listed in files in place of the files'; paths in a file count from it.
 
     Raises:
-        UsageError: a file can't be read or is not a list of opponents, or a bot does not exist.
+        UsageError: a file can't be read or is not a list of opponents.
     """
-    folders: list[Path] = []
-    for name in named:
+    names: list[str] = []
+    for name in given:
         path = Path(name)
         if path.is_file():
-            folders += [bot_folder(each, path.parent) for each in _listed(path)]
+            names += [str(path.parent / each) if (path.parent / each).is_dir() else each for each in _listed(path)]
         else:
-            folders.append(bot_folder(name, Path()))
-    return tuple(folders)
+            names.append(name)
+    return names
 
 
 def _listed(path: Path) -> list[str]:

@@ -1,45 +1,24 @@
-"""Runs one gate in the foreground: check, plan, play until there is a verdict, and say it in every form asked for."""
+"""Runs one gate in the foreground, on this machine: check, plan, play until there is a verdict, and say it."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Final
 
-from arbiter.cli.console import errors, output, print_json
+from arbiter.cli.console import errors
 from arbiter.cli.event import GATE, EventOptions, exists, open_store, resume_command
-from arbiter.cli.gate_text import junit, markdown, plain_text
+from arbiter.cli.gate_outputs import Outputs, tell
 from arbiter.cli.gate_view import GateView
 from arbiter.cli.local import LocalOptions, cancelled_by_sigterm, check_bots, run_tournament
 from arbiter.errors import InfrastructureError, UsageError
+from arbiter.service.gate_messages import report_message
 from arbiter.store import Entrant, Store, TournamentState
 from arbiter.tournament import TournamentSpec, enter, new_id
 from arbiter.tournament.gate import GateJudge, GateReport, Reason, Verdict
-from arbiter.tournament.gate_planning import CANDIDATE, plan_gate
+from arbiter.tournament.gate_planning import CANDIDATE, gate_matches, plan_gate
 from arbiter.tournament.gate_request import NAME, GateRequest, gate_spec
-
-EXIT_STATUS: Final = {Verdict.PASSED: 0, Verdict.FAILED: 1, Verdict.NONE: 3}
-"""The exit status of each verdict."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """Where a gate's report goes beside standard output, and how long it may take.
-
-    Attributes:
-        junit: file for JUnit XML.
-        markdown: file for Markdown.
-        time_limit: seconds after which there is no verdict.
-    """
-
-    junit: Path | None
-    markdown: Path | None
-    time_limit: float | None
 
 
 def start_gate(request: GateRequest, max_boards: int, options: EventOptions, outputs: Outputs) -> int:
@@ -65,17 +44,48 @@ def start_gate(request: GateRequest, max_boards: int, options: EventOptions, out
         return _play(runner, store, gate, judge, options, local, outputs, write_plan)
 
 
-def resume_gate(prefix: str, options: EventOptions, outputs: Outputs) -> int:
-    """Go on with a gate that was stopped; one that is over is shown. Returns the exit status."""
+def resume_gate(prefix: str, max_boards: int | None, options: EventOptions, outputs: Outputs) -> int:
+    """Go on with a gate that was stopped, up to more boards if that is asked for; one that is over is shown.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        UsageError: it is cancelled, or ``max_boards`` can't be had any more.
+    """
     with open_store(options.data) as store, asyncio.Runner() as runner:
         tournament = store.find_tournament(prefix)
         judge = GateJudge.of(store, tournament.id)
-        if tournament.state is TournamentState.COMPLETED:
-            return _tell(judge.report(), options, outputs, 0.0)
         if tournament.state is TournamentState.CANCELLED:
             raise UsageError(f"gate {tournament.id} is cancelled; start another one")
-        local = options.local(TournamentSpec.from_dict(tournament.spec))
-        return _play(runner, store, tournament.id, judge, options, local, outputs)
+        blocks = judge.blocks if max_boards is None else _blocks_for(judge, max_boards)
+        if tournament.state is TournamentState.COMPLETED:
+            if blocks > judge.blocks:
+                raise UsageError(f"--max-boards {max_boards}: gate {tournament.id} is over; start another one")
+            return _tell(judge.report(), options, outputs, 0.0)
+        spec = TournamentSpec.from_dict(tournament.spec)
+        local = options.local(spec)
+        if blocks == judge.blocks:
+            return _play(runner, store, tournament.id, judge, options, local, outputs)
+        entrants = store.entrants(tournament.id)
+        longer = gate_matches(spec, entrants, tournament.deal_seed, range(judge.blocks, blocks))
+
+        def extend_plan() -> None:
+            if store.tournament(tournament.id).state is not TournamentState.RUNNING:
+                store.set_state(tournament.id, TournamentState.RUNNING, now=datetime.now(UTC))
+            store.extend_tournament(tournament.id, longer, spec.seatings.sittings(spec.rules))
+
+        further = GateJudge(store, tournament.id, spec, entrants, blocks)
+        return _play(runner, store, tournament.id, further, options, local, outputs, extend_plan)
+
+
+def _blocks_for(judge: GateJudge, max_boards: int) -> int:
+    """Blocks of a gate that has so many boards at the most; raises `UsageError` when more are planned already."""
+    blocks = max_boards // judge.block_boards
+    if blocks < judge.blocks:
+        planned = judge.blocks * judge.block_boards
+        raise UsageError(f"--max-boards {max_boards}: {planned} boards are planned already; leave it out, or give more")
+    return blocks
 
 
 def _play(
@@ -141,17 +151,4 @@ async def _until_end(
 def _tell(
     report: GateReport, options: EventOptions, outputs: Outputs, seconds: float, trouble: str | None = None
 ) -> int:
-    """Say the verdict in every form that is asked for; returns the exit status."""
-    if outputs.junit is not None:
-        outputs.junit.write_text(junit(report, seconds, trouble), "utf-8")
-    text = markdown(report, trouble)
-    if outputs.markdown is not None:
-        outputs.markdown.write_text(text, "utf-8")
-    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(text)
-    if options.json:
-        print_json(report.to_dict())
-    elif trouble is None:
-        output.print(plain_text(report), markup=False, highlight=False, soft_wrap=True)
-    return EXIT_STATUS[report.verdict]
+    return tell(report_message(report), outputs, seconds, json=options.json, trouble=trouble)

@@ -9,12 +9,11 @@ from typing import Final
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
-from arbiter.cli.gate_text import evidence_text, improvement_text
+from arbiter.cli.gate_state import gate_line, gate_picture
 from arbiter.cli.progress import REFRESH, ProgressView
+from arbiter.service.gate_messages import report_message
 from arbiter.store import SittingKey, Store
 from arbiter.tournament.gate import GateJudge, GateReport
 
@@ -40,7 +39,9 @@ class GateView(ProgressView):
             while True:
                 progress = await asyncio.to_thread(store.progress, tournament)
                 head = Text.assemble((tournament, "bold"), f"  {progress.hands + sum(live.values()):,} hands")
-                display.update(self._picture(head, self._judge.latest))
+                latest = self._judge.latest
+                picture = gate_picture(None if latest is None else report_message(latest))
+                display.update(Group(head, *picture, *self._warning()))
                 await asyncio.sleep(REFRESH)
 
     async def _write_lines(self) -> None:
@@ -49,30 +50,12 @@ class GateView(ProgressView):
             latest = self._judge.latest
             if latest is not None and latest is not shown:
                 shown = latest
-                line = f"{latest.boards:,} boards: {improvement_text(latest)}; {evidence_text(latest)}"
+                line = gate_line(report_message(latest))
                 self._console.print(line, markup=False, highlight=False, soft_wrap=True)
                 await asyncio.sleep(LINE_EVERY)
             await asyncio.sleep(LOOK_EVERY)
 
-    def _picture(self, head: Text, latest: GateReport | None) -> RenderableType:
-        parts: list[RenderableType] = [head]
-        if latest is None:
-            parts.append(Text("playing the first block", style="dim"))
-        else:
-            rows = Table.grid(padding=(0, 2))
-            shares = (latest.for_delta0, latest.for_delta1)
-            for name, scale in zip(("for delta0", "for delta1"), shares, strict=True):
-                share = min(1.0, max(0.0, scale.evidence / scale.limit))
-                rows.add_row(
-                    name,
-                    ProgressBar(total=1.0, completed=share, width=30),
-                    f"{scale.evidence:+.2f} of {scale.limit:.2f}",
-                )
-            parts += [
-                rows,
-                Text(f"{latest.boards:,} boards, block {latest.blocks} of {latest.most_blocks} at the most"),
-                Text(improvement_text(latest)),
-            ]
+    def _warning(self) -> list[RenderableType]:
         if self._trouble and time.monotonic() - self._trouble[0] < 5:
-            parts.append(Text(f"warning: {self._trouble[1]}", style="yellow"))
-        return Group(*parts)
+            return [Text(f"warning: {self._trouble[1]}", style="yellow")]
+        return []

@@ -10,11 +10,13 @@ from datetime import UTC, datetime
 from typing import Final
 
 from arbiter.cli.console import errors
+from arbiter.cli.gate_view import GateView
 from arbiter.cli.local import LocalOptions, RunElsewhere, run_tournament
 from arbiter.cli.progress import ProgressView
 from arbiter.errors import ArbiterError, InfrastructureError
 from arbiter.store import Store, StoreUnavailable, Tournament, TournamentState, TransitionRefused
 from arbiter.tournament import TournamentSpec
+from arbiter.tournament.gate import GateJudge
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +63,10 @@ class Hosted:
             errors.print(f"playing {tournament.id}", markup=False, highlight=False)
 
         try:
-            state = await run_tournament(self._store, tournament.id, options, ProgressView(errors), begin, hosted=True)
+            judge = None if spec.gate is None else await asyncio.to_thread(GateJudge.of, self._store, tournament.id)
+            view = ProgressView(errors) if judge is None else GateView(errors, judge)
+            enough = _never if judge is None else judge.enough
+            state = await run_tournament(self._store, tournament.id, options, view, begin, enough, hosted=True)
         except RunElsewhere as error:
             log.info("%s", error)
         except StoreUnavailable:
@@ -73,3 +78,7 @@ class Hosted:
                 self._store.set_state(tournament.id, TournamentState.PAUSED, now=datetime.now(UTC))
         else:
             errors.print(f"{tournament.id} is {state}", markup=False, highlight=False)
+
+
+def _never() -> bool:
+    return False

@@ -43,6 +43,11 @@ STARTS_AT_ONCE: Final = 8
 """Bots that are started side by side when all are tried out."""
 
 
+def bots_in(data: Path) -> Versions:
+    """The bots' fixed versions in a data folder."""
+    return FileVersions(data / "bots")
+
+
 @dataclass(frozen=True, slots=True)
 class LocalOptions:
     """How to run on this machine."""
@@ -56,7 +61,7 @@ class LocalOptions:
     @property
     def bots(self) -> Versions:
         """The bots' fixed versions."""
-        return FileVersions(self.data / "bots")
+        return bots_in(self.data)
 
     @property
     def cage(self) -> Cage:

@@ -18,6 +18,7 @@ from arbiter.registry.life import Life
 from arbiter.registry.registry import Registry
 from arbiter.registry.sweeping import Sweeper
 from arbiter.registry.validation import Validator
+from arbiter.service.gate_service import GateServicer
 from arbiter.service.public import PublicServer
 from arbiter.service.rates import Rates
 from arbiter.service.registry_service import RegistryServicer
@@ -25,6 +26,7 @@ from arbiter.service.tournament_service import TournamentServicer
 from arbiter.store import Store
 from arbiter.supervisor.redis import EmbeddedRedis, redis_client
 from arbiter.supervisor.rundir import RunDirectory
+from arbiter.tournament.gate_hosting import GateHosting
 from arbiter.tournament.hosting import Hosting
 
 REDIS_PATIENCE: Final = 0.5
@@ -78,5 +80,6 @@ async def public_service(
         hosted = Hosted(store, options)
         jobs.append(hosted.run)
         tournaments = TournamentServicer(store, Hosting(store, contents), hosted.wake)
-        server = PublicServer(registry, tournaments, store.accounts, listen, credentials, rates=Rates(client))
+        gates = GateServicer(store, GateHosting(store, contents), hosted.wake)
+        server = PublicServer(registry, tournaments, gates, store.accounts, listen, credentials, rates=Rates(client))
         yield Service((await stack.enter_async_context(server)).address, tuple(jobs))

@@ -22,7 +22,7 @@ Why this and not a model of places: ``docs/decisions/ladder.md``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Final
 
@@ -70,6 +70,10 @@ class Rating:
         hands: hands played.
         rank: by :attr:`at_least`, 1 is best, equal ones share it; None while the rating is provisional, so that nobody
             gains a rank by registering anew.
+        ranks: best and worst rank that the results leave open at 95 % among the versions with a rank, as in
+            :func:`arbiter.rating.standings.standings`; None while the rating is provisional.
+        noise: variance of the points of one hand that no rating explains, the same for all versions of a fit; 0 before
+            the first result.
     """
 
     version: str
@@ -77,6 +81,8 @@ class Rating:
     standard_error: float
     hands: int
     rank: int | None
+    ranks: tuple[int, int] | None = None
+    noise: float = 0.0
 
     @property
     def at_least(self) -> float:
@@ -119,14 +125,15 @@ def ladder(
     values, errors = fit.centred(fit.ratings), fit.centred_deviations(fit.covariance)
     settled_enough = fit.centred_deviations(fit.inverse) <= PROVISIONAL * SPREAD
     found = [
-        Rating(key, float(value), float(error), hands[key], None)
+        Rating(key, float(value), float(error), hands[key], None, noise=fit.noise)
         for key, value, error in zip(keys, values, errors, strict=True)
     ]
     found.sort(key=lambda rating: (-rating.at_least, rating.version))
     settled = [r for r in found if r.hands and settled_enough[number[r.version]]]
+    open_ranks = fit.open_ranks([number[r.version] for r in settled])
     ranked = [
-        Rating(r.version, r.value, r.standard_error, r.hands, 1 + sum(o.at_least > r.at_least for o in settled))
-        for r in settled
+        replace(r, rank=1 + sum(o.at_least > r.at_least for o in settled), ranks=ranks)
+        for r, ranks in zip(settled, open_ranks, strict=True)
     ]
     known = {rating.version for rating in ranked}
     return {rating.version: rating for rating in [*ranked, *(r for r in found if r.version not in known)]}
@@ -213,6 +220,18 @@ class _Fit:
         """Standard deviations of centred values, from the covariance of the values."""
         row = self._weights @ covariance
         return np.sqrt(np.maximum(np.diagonal(covariance) - 2 * row + row @ self._weights, 0))
+
+    def open_ranks(self, versions: list[int]) -> list[tuple[int, int]]:
+        """Best and worst rank among some versions that their differences leave open, each tested two ways at 5 % over
+        the number of others."""
+        index = np.array(versions, dtype=np.int64)
+        covariance = self.covariance[np.ix_(index, index)]
+        variances = np.diagonal(covariance)
+        error = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * covariance, 0))
+        reach = NormalDist().inv_cdf(1 - 0.025 / max(len(versions) - 1, 1)) * error
+        lead = self.ratings[index][:, None] - self.ratings[index][None, :]
+        worse, better = (lead > reach).sum(axis=1), (-lead > reach).sum(axis=1)
+        return [(1 + int(b), len(versions) - int(w)) for b, w in zip(better, worse, strict=True)]
 
     @property
     def _weights(self) -> NDArray[np.float64]:

@@ -20,14 +20,13 @@ of V_m is too large by. Without that, matches of two boards give intervals that 
 Points are skewed, and places of a bot that is nearly always last are more so. Student's t then holds the truth less
 often than it says, by a share of the order of the square of the estimate's skewness, which the boards tell::
 
-    g     = sum over m of K_m  /  SE(R)^3,    K_m = (B_m / (B_m - 1))^2  *  sum over b of (z_mb - mean of z_m)^3
-    half  = SE(R) (t + t (t^4 + 2 t^2 - 3) g^2 / 18),   t the quantile of Student's distribution
+    g     = sum over m of K_m  /  SE(R)^3,    K_m = B_m^2 / ((B_m - 1) (B_m - 2))  *  sum over b of (z_mb - mean)^3
+    half  = SE(R) (t + x (x^4 + 2 x^2 - 3) g^2 / 18),   t and x the quantiles of Student's and the normal distribution
 
 This is the two-sided Edgeworth correction of the Studentized mean (the polynomial q_2 of Hall, *The Bootstrap and
-Edgeworth Expansion*, 1992, chapter 2) without its term in the kurtosis, which is a twentieth of it. B_m / (B_m - 1)
-squared in place of B_m^2 / ((B_m - 1) (B_m - 2)) makes less of third moments of very few boards, which are mostly
-chance. An interval is given from :data:`MIN_BOARDS` boards on, for with fewer none of this holds, and where boards
-differ at all.
+Edgeworth Expansion*, 1992, chapter 2) without its term in the kurtosis, which is a fifteenth of it. Matches of two
+boards say nothing of skewness, and K_m is 0. An interval is given from :data:`MIN_BOARDS` boards on, for with fewer
+none of this holds, and where boards differ at all.
 
 A match of a single board shows no variation. Where one is among the matches of an estimate, the match is the unit for
 all of them, as for strata of one unit that are collapsed (Cochran 5A.12)::
@@ -219,7 +218,7 @@ def _sums(z: Floats) -> Floats:
     deviations = z - total / boards
     free = max(boards - 1, 1)
     variance = (deviations * deviations).sum(axis=0) * (boards / free)
-    third = (deviations**3).sum(axis=0) * (boards / free) ** 2
+    third = (deviations**3).sum(axis=0) * (boards**2 / (free * max(boards - 2, 1)))
     one = np.ones_like(total)
     single = one * (boards == 1)
     return np.stack(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import Any, Final
 
 LEVEL: Final = 0.95
@@ -33,5 +34,5 @@ def superiority(lead: float, standard_error: float, degrees: float) -> float:
 def critical(degrees: Any, probability: float, skewness: Any = 0.0) -> Any:
     """Standard errors on either side of an estimate beyond which its truth lies with twice ``1 - probability``, when
     the estimate is skewed, see :mod:`arbiter.rating.ratio`; arrays give arrays."""
-    t = quantile(degrees, probability)
-    return t + t * (t**4 + 2 * t**2 - 3) / 18 * skewness**2
+    x = NormalDist().inv_cdf(probability)
+    return quantile(degrees, probability) + x * (x**4 + 2 * x**2 - 3) / 18 * skewness**2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from sqlalchemy import func, insert, select
@@ -82,6 +82,57 @@ def extend(session: Session, tournament: str, matches: Sequence[Match], sittings
     return True
 
 
+def enter(session: Session, tournament: str, entrant: Entrant, leaving: Collection[int]) -> Entrant:
+    """Let an entrant come, or come again, and others leave; the entrant as it then is. Raises `UnknownTournament` or
+    `InvalidPlan`."""
+    planned = _locked_plan(session, tournament)
+    where = f"tournament {tournament!r}"
+    rows = list(session.scalars(select(EntrantRow).where(EntrantRow.tournament_id == tournament)))
+    for row in rows:
+        if row.number in leaving and row.gone is None and row.name != entrant.name:
+            row.gone = planned
+    known = next((row for row in rows if row.name == entrant.name), None)
+    if known is None:
+        _check_json(entrant.manifest, f"{where}: the manifest of entrant {entrant.name!r}")
+        known = EntrantRow(
+            tournament_id=tournament,
+            number=len(rows),
+            name=entrant.name,
+            digest=entrant.digest,
+            manifest=entrant.manifest,
+            joined=planned,
+            gone=None,
+        )
+        session.add(known)
+    elif known.digest != entrant.digest:
+        raise InvalidPlan(f"{where}: entrant {entrant.name!r} is there with other files; give it another name")
+    elif known.gone is not None:
+        known.joined, known.gone = planned, None
+    return _entrant(known)
+
+
+def leave(session: Session, tournament: str, index: int) -> None:
+    """Let an entrant leave; nothing when it has left. Raises `UnknownTournament` or `InvalidPlan`."""
+    planned = _locked_plan(session, tournament)
+    row = session.get(EntrantRow, (tournament, index))
+    if row is None:
+        raise InvalidPlan(f"tournament {tournament!r} has no entrant {index}")
+    if row.gone is None:
+        row.gone = planned
+
+
+def _locked_plan(session: Session, tournament: str) -> int:
+    """The number of planned matches, which no other caller changes before the end of the transaction."""
+    row = session.get(TournamentRow, tournament, with_for_update=True)
+    if row is None:
+        raise UnknownTournament(f"there is no tournament {tournament!r}; {_choice(_ids(session))}")
+    return session.scalar(select(func.count()).where(MatchRow.tournament_id == tournament)) or 0
+
+
+def _entrant(row: EntrantRow) -> Entrant:
+    return Entrant(row.number, row.name, row.digest, row.manifest, row.joined, row.gone)
+
+
 def _insert_matches(session: Session, tournament: str, matches: Sequence[Match], sittings_per_match: int) -> None:
     of = {"tournament_id": tournament}
     rows: dict[type[MatchRow | MatchEntrantRow | SittingRow], list[dict[str, object]]] = {
@@ -143,7 +194,7 @@ def entrants_of(session: Session, tournament: str) -> list[Entrant]:
     """The entrants by index; raises `UnknownTournament`."""
     get(session, tournament)
     rows = session.scalars(select(EntrantRow).where(EntrantRow.tournament_id == tournament).order_by(EntrantRow.number))
-    return [Entrant(row.number, row.name, row.digest, row.manifest) for row in rows]
+    return [_entrant(row) for row in rows]
 
 
 def matches_of(session: Session, tournament: str) -> list[Match]:

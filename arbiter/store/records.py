@@ -80,12 +80,16 @@ class Entrant:
         name: What people read.
         digest: The content address of its files.
         manifest: What its author declared, JSON values only.
+        joined: How many matches were planned when it came; 0 but in a ladder.
+        gone: How many were planned when it left; None while it is there.
     """
 
     index: int
     name: str
     digest: str
     manifest: dict[str, object]
+    joined: int = 0
+    gone: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

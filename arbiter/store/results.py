@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import zlib
+from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, func, select
+from sqlalchemy import ColumnElement, and_, case, func, select
 from sqlalchemy.orm import Session
 
 from arbiter.store import plans
@@ -158,6 +159,35 @@ def thinking_times(session: Session, tournament: str) -> dict[int, ThinkingTime]
         .order_by(BotLogRow.entrant)
     )
     return {entrant: ThinkingTime(float(seconds or 0), int(answers or 0)) for entrant, seconds, answers in rows}
+
+
+def match_times(session: Session, tournament: str) -> dict[int, datetime]:
+    """When the last sitting of each complete match was recorded; raises `UnknownTournament`."""
+    plans.get(session, tournament)
+    rows = session.execute(
+        select(SittingRow.match_number, func.max(ResultRow.recorded_at))
+        .join(ResultRow, ResultRow.sitting_id == SittingRow.id)
+        .where(SittingRow.tournament_id == tournament, _complete(tournament))
+        .group_by(SittingRow.match_number)
+        .order_by(SittingRow.match_number)
+    )
+    return dict(iter(rows))
+
+
+def match_progress(session: Session, tournament: str, first_match: int) -> dict[int, tuple[int, int]]:
+    """Sittings recorded and in all by match; raises `UnknownTournament`."""
+    plans.get(session, tournament)
+    rows = session.execute(
+        select(
+            SittingRow.match_number,
+            func.sum(case((SittingRow.state == SittingState.RECORDED, 1), else_=0)),
+            func.count(),
+        )
+        .where(SittingRow.tournament_id == tournament, SittingRow.match_number >= first_match)
+        .group_by(SittingRow.match_number)
+        .order_by(SittingRow.match_number)
+    )
+    return {match: (int(recorded or 0), count) for match, recorded, count in rows}
 
 
 def _complete(tournament: str) -> ColumnElement[bool]:

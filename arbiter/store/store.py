@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -156,6 +156,20 @@ class Store:
         """
         with self._write() as session:
             return plans.extend(session, tournament, matches, sittings_per_match)
+
+    def enter(self, tournament: str, entrant: Entrant, *, leaving: Collection[int] = ()) -> Entrant:
+        """Let an entrant come to a tournament while it runs, as a ladder's do, and others leave; returns it as it is.
+
+        Its index is given out here. One of that name that is there already stays as it is, and one that has left comes
+        back. Raises `InvalidPlan` when one of that name has other files.
+        """
+        with self._database.write() as session:
+            return plans.enter(session, tournament, entrant, leaving)
+
+    def leave(self, tournament: str, index: int) -> None:
+        """Let an entrant leave: matches that are planned are played, no others follow. Raises `InvalidPlan`."""
+        with self._database.write() as session:
+            plans.leave(session, tournament, index)
 
     def tournament(self, tournament: str) -> Tournament:
         """The tournament with this id."""
@@ -328,6 +342,16 @@ class Store:
         """How far a tournament is; its hands, time and faults are those of complete matches."""
         with self._database.read() as session:
             return results.progress(session, tournament)
+
+    def match_times(self, tournament: str) -> dict[int, datetime]:
+        """When the last sitting of each complete match was recorded, by match; see `board_totals`."""
+        with self._database.read() as session:
+            return results.match_times(session, tournament)
+
+    def match_progress(self, tournament: str, *, first_match: int = 0) -> dict[int, tuple[int, int]]:
+        """Sittings recorded and in all of each match from `first_match` on, in schedule order."""
+        with self._database.read() as session:
+            return results.match_progress(session, tournament, first_match)
 
     def seat_results(self, tournament: str) -> list[tuple[int, int, SeatResult]]:
         """(match, sitting, result) in schedule order: by match, board, sitting, seat."""

@@ -108,6 +108,8 @@ class EntrantRow(Table):
     name: Mapped[str] = mapped_column(Text)
     digest: Mapped[str] = mapped_column(Text)
     manifest: Mapped[dict[str, object]] = mapped_column(JSON)
+    joined: Mapped[int] = mapped_column(server_default="0")
+    gone: Mapped[int | None]
 
 
 class MatchRow(Table):

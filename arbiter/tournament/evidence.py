@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from arbiter.engine import compile_rules
-from arbiter.match import FaultPolicy
+from arbiter.engine import RuleSet, compile_rules
+from arbiter.match import FaultPolicy, MatchFormat
 from arbiter.rating import BoardScore, Rating, TableResult, ladder
 from arbiter.store import Store
 from arbiter.tournament.spec import Side, TournamentSpec, lowest_wins
@@ -67,7 +67,7 @@ def version_keys(store: Store, tournament_id: str, sides: Sequence[Side]) -> tup
     return tuple("+".join(sorted(digests[entrant] for entrant in side.entrants)) for side in sides)
 
 
-def ladder_ratings(store: Store, spec: TournamentSpec) -> dict[str, Rating]:
+def ladder_ratings(store: Store, rules: RuleSet, match_format: MatchFormat) -> dict[str, Rating]:
     """The ladder of a rule set and match format, by version key: every rating that is shown anywhere comes from here.
 
     It is fitted to the complete matches of all tournaments under the same rules, whatever their state. A bot version is
@@ -78,7 +78,7 @@ def ladder_ratings(store: Store, spec: TournamentSpec) -> dict[str, Rating]:
     results: list[TableResult] = []
     for tournament in store.tournaments():
         other = TournamentSpec.from_dict(tournament.spec)
-        if (other.rules, other.match_format) != (spec.rules, spec.match_format):
+        if (other.rules, other.match_format) != (rules, match_format):
             continue
         sides = other.sides_of(store.entrants(tournament.id))
         keys = version_keys(store, tournament.id, sides)
@@ -88,4 +88,4 @@ def ladder_ratings(store: Store, spec: TournamentSpec) -> dict[str, Rating]:
             TableResult(tuple(keys[side] for side in score.entrants), score.points, score.hands)
             for score in board_scores(store, tournament.id, other, sides)
         )
-    return ladder(names, results, lowest_wins=lowest_wins(spec.rules))
+    return ladder(names, results, lowest_wins=lowest_wins(rules))

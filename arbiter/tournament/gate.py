@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from math import fsum
-from typing import Any, Final
+from typing import Final
 
 from arbiter.errors import InfrastructureError
 from arbiter.rating import BoardScore
@@ -97,46 +97,6 @@ class GateReport:
         """The same, with why no verdict came; a verdict that is there stands."""
         return self if self.reason is not Reason.STOPPED else replace(self, reason=reason)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for ``--json``: numbers unrounded."""
-        log = self.candidate_log
-        return {
-            "gate": self.gate,
-            "candidate": self.candidate,
-            "baseline": self.baseline,
-            "opponents": list(self.opponents),
-            "rules": self.rules,
-            **self.terms.to_dict(),
-            "verdict": self.verdict.value,
-            "reason": self.reason.value,
-            "blocks": self.blocks,
-            "most_blocks": self.most_blocks,
-            "boards": self.boards,
-            "hands": self.hands,
-            "evidence_for_delta1": {"value": self.for_delta1.evidence, "limit": self.for_delta1.limit},
-            "evidence_for_delta0": {"value": self.for_delta0.evidence, "limit": self.for_delta0.limit},
-            "improvement": self.plain.mean,
-            "standard_error": self.plain.standard_error,
-            "interval_95": None if self.plain.interval is None else list(self.plain.interval),
-            "confidence_sequence_95": list(self.sequence),
-            "candidate_points_per_hand": self.candidate_points,
-            "baseline_points_per_hand": self.baseline_points,
-            "candidate_faults": [
-                {
-                    "sitting": str(key),
-                    "code": fault.code,
-                    "board": fault.board,
-                    "hand": fault.hand,
-                    "trick": fault.trick,
-                    "detail": fault.detail,
-                }
-                for key, fault in self.candidate_faults
-            ],
-            "candidate_log": None if log is None else {"ending": log.ending, "log": log.log},
-            "other_faults": self.other_faults,
-            "alarms": self.alarms,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
@@ -183,7 +143,10 @@ class GateJudge:
         self._terms: Final = spec.gate
         self._names: Final = {entrant.index: entrant.name for entrant in entrants}
         self._sides: Final = spec.sides_of(entrants)
-        self._blocks: Final = blocks
+        self.blocks: Final = blocks
+        """How many blocks are planned."""
+        self.block_boards: Final = spec.boards * spec.gate.tables
+        """Boards of a block."""
         test = spec.gate.new_test(spec.rules, spec.boards * spec.gate.tables)
         sequence = Betting(spec.gate.hypotheses, hand_range(spec.rules), test.spread)
         self._evidence = _Evidence(test, sequence)
@@ -208,7 +171,7 @@ class GateJudge:
         self._read()
         if self._evidence.blocks > before:
             self.latest = self.report()
-        if self._verdict()[0] is not Verdict.NONE:
+        if self._verdict()[0] is not Verdict.NONE or self._evidence.blocks == self.blocks:
             return True
         for key in self._store.failed(self._gate):
             if key.match // self._terms.matches_per_block == self._evidence.blocks:
@@ -236,7 +199,7 @@ class GateJudge:
             verdict=verdict,
             reason=reason,
             blocks=evidence.blocks,
-            most_blocks=self._blocks,
+            most_blocks=self.blocks,
             boards=boards,
             hands=evidence.hands,
             for_delta1=evidence.test.for_delta1,
@@ -258,19 +221,19 @@ class GateJudge:
         answer = evidence.test.answer
         if answer is not None:
             return (Verdict.PASSED if answer is Answer.DELTA1 else Verdict.FAILED), Reason.BOUND
-        if evidence.blocks < self._blocks:
+        if evidence.blocks < self.blocks:
             return Verdict.NONE, Reason.STOPPED
         return Verdict.NONE, Reason.CAP if len(set(evidence.units)) > 1 else Reason.NO_DIFFERENCE
 
     def _read(self) -> None:
         """Take in the complete blocks that follow, up to the verdict."""
-        if self._verdict()[0] is not Verdict.NONE or self._evidence.blocks == self._blocks:
+        if self._verdict()[0] is not Verdict.NONE or self._evidence.blocks == self.blocks:
             return
         per_block = self._terms.matches_per_block
         first = self._evidence.blocks
         scores = board_scores(self._store, self._gate, self._spec, self._sides, first_match=first * per_block)
         complete = {score.match for score in scores}
-        for block in range(first, self._blocks):
+        for block in range(first, self.blocks):
             matches = range(block * per_block, (block + 1) * per_block)
             if not complete.issuperset(matches) or self._verdict()[0] is not Verdict.NONE:
                 break

@@ -10,7 +10,6 @@ from datetime import datetime
 from arbiter.deals import commitment, derive_deal_seed, sides_per_match
 from arbiter.deals.deal import SEED_BYTES
 from arbiter.store import Entrant, Match, Tournament, TournamentState
-from arbiter.tournament.gate_terms import MATCHES_PER_TABLE
 from arbiter.tournament.planning import places_of
 from arbiter.tournament.spec import SpecError, TournamentSpec
 
@@ -48,18 +47,24 @@ def plan_gate(
     if blocks < 1:
         raise SpecError(f"max boards: too few for one block, which has {spec.boards * spec.gate.tables}")
     seed = spec.deal_seed or secrets.token_bytes(SEED_BYTES)
+    return (
+        Tournament(tournament_id, spec.name, TournamentState.SCHEDULED, spec.to_dict(), seed, created_at=now),
+        gate_matches(spec, entrants, seed, range(blocks)),
+    )
+
+
+def gate_matches(spec: TournamentSpec, entrants: Sequence[Entrant], seed: bytes, blocks: range) -> list[Match]:
+    """The matches of some blocks of a gate's plan, whose seed this is."""
+    assert spec.gate is not None
     sides = spec.sides_of(entrants)
     groups = opponent_groups(len(sides) - FIRST_OPPONENT, sides_per_match(spec.rules) - 1)
     matches: list[Match] = []
-    for block in range(blocks):
+    for block in blocks:
         for number, group in enumerate(groups):
             deal_seed = derive_deal_seed(seed, block * len(groups) + number)
             for tested in (CANDIDATE, BASELINE):
                 seated = [sides[tested], *(sides[FIRST_OPPONENT + opponent] for opponent in group)]
                 places = places_of(seated, spec.rules)
-                matches.append(Match(len(matches), places, deal_seed, commitment(deal_seed), spec.boards))
-    assert len(matches) == blocks * len(groups) * MATCHES_PER_TABLE
-    return (
-        Tournament(tournament_id, spec.name, TournamentState.SCHEDULED, spec.to_dict(), seed, created_at=now),
-        matches,
-    )
+                index = blocks.start * spec.gate.matches_per_block + len(matches)
+                matches.append(Match(index, places, deal_seed, commitment(deal_seed), spec.boards))
+    return matches

@@ -23,13 +23,26 @@ _NAME_LENGTH: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
+class GateBot:
+    """A bot of a gate.
+
+    Attributes:
+        folder: where it is.
+        name: what it is called, such as ``mybot@3``; None for its manifest's name.
+    """
+
+    folder: Path
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GateRequest:
     """A gate as it is asked for.
 
     Attributes:
-        candidate: folder of the bot that has to pass.
-        baseline: folder of the bot that it is compared with.
-        opponents: folders of who else sits at the table; too few are entered several times.
+        candidate: the bot that has to pass.
+        baseline: the bot that it is compared with.
+        opponents: who else sits at the table; too few are entered several times.
         rules: a ``[rules]`` table of a tournament file.
         match: a ``[match]`` table; ``boards`` are those of one group of opponents in a block.
         mode: the question.
@@ -43,9 +56,9 @@ class GateRequest:
         deal_seed: 64 hexadecimal digits, or None for a random one.
     """
 
-    candidate: Path
-    baseline: Path
-    opponents: tuple[Path, ...]
+    candidate: GateBot
+    baseline: GateBot
+    opponents: tuple[GateBot, ...]
     rules: Mapping[str, Any] = field(default_factory=dict)
     match: Mapping[str, Any] = field(default_factory=dict)
     mode: Mode = Mode.SUPERIORITY
@@ -78,11 +91,14 @@ def gate_spec(request: GateRequest) -> TournamentSpec:
     opponents = list(itertools.islice(itertools.cycle(request.opponents), max(len(request.opponents), sides - 1)))
     names = _Names()
     entrants: list[dict[str, Any]] = []
-    for number, folder in enumerate([request.candidate, request.baseline, *opponents]):
-        own = load_manifest(folder).name
+    for number, bot in enumerate([request.candidate, request.baseline, *opponents]):
+        own = bot.name or load_manifest(bot.folder).name
         side = names.take(own, "@baseline" if number == 1 else "")
         for partner in range(partners):
-            entrant = {"bot": str(folder.absolute()), "name": side if partner == 0 else names.take(side, "-partner")}
+            entrant = {
+                "bot": str(bot.folder.absolute()),
+                "name": side if partner == 0 else names.take(side, "-partner"),
+            }
             entrants.append(entrant if rules.teams is None else {**entrant, "side": side})
     data: dict[str, Any] = {
         "name": NAME,

@@ -21,8 +21,9 @@ from arbiter.store import (
     TournamentState,
     TransitionRefused,
     UnknownTournament,
-    VersionState,
+    Version,
 )
+from arbiter.tournament.naming import active_version
 from arbiter.tournament.planning import plan_tournament
 from arbiter.tournament.spec import EntrantSpec, SpecError, TournamentSpec, parse_spec
 
@@ -30,6 +31,19 @@ MAX_DEFINITION: Final = 256 * 1024
 """Largest tournament file, in bytes."""
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def check_request_id(request_id: str) -> None:
+    """Return when a request id has its form, else raise `UsageError`."""
+    if not _REQUEST_ID.fullmatch(request_id):
+        raise UsageError(f"request_id {request_id!r}: write 1 to 64 letters, digits, hyphens and underscores")
+
+
+def entrant_of(index: int, version: Version, contents: Contents, name: str | None = None) -> Entrant:
+    """A version as an entrant, under its own or another name; raises `VersionMissing` when its content is gone."""
+    contents.open(version.built)  # said now, and not in the middle of the tournament
+    manifest = {**version.submission.manifest, "owner": version.submission.owner}
+    return Entrant(index, name or version.name, version.built, manifest)
 
 
 class Hosting:
@@ -51,8 +65,7 @@ class Hosting:
             SpecError: the file asks for something impossible, or an entrant can't be scheduled; says why.
             UsageError: the request id has another form, or made another tournament.
         """
-        if not _REQUEST_ID.fullmatch(request_id):
-            raise UsageError(f"request_id {request_id!r}: write 1 to 64 letters, digits, hyphens and underscores")
+        check_request_id(request_id)
         if len(definition.encode()) > MAX_DEFINITION:
             raise SpecError(f"definition: has more than {MAX_DEFINITION} bytes; that is no tournament file")
         try:
@@ -131,20 +144,8 @@ class Hosting:
         return found
 
     def _entrant(self, index: int, entrant: EntrantSpec) -> Entrant:
-        name, _, number = str(entrant.folder).partition("@")
-        if number and not (number.isdecimal() and len(number) < 10):
-            raise UsageError(f"{str(entrant.folder)!r} names no version; write BOT or BOT@N, such as mybot@3")
-        version = self._store.versions.get(name, int(number) if number else None)
-        if version.state is not VersionState.ACTIVE:
-            reason = f": {version.failure}" if version.failure else ""
-            raise UsageError(f"{version.name} is {version.state}{reason}; only an active version can be scheduled")
-        self._contents.open(version.built)  # said now, and not in the middle of the tournament
-        return Entrant(
-            index,
-            entrant.name or version.name,
-            version.built,
-            {**version.submission.manifest, "owner": version.submission.owner},
-        )
+        version = active_version(self._store, str(entrant.folder))
+        return entrant_of(index, version, self._contents, entrant.name)
 
     def _note(self, token: Token, action: str, tournament: str) -> None:
         now = datetime.now(UTC)

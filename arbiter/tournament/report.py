@@ -128,7 +128,7 @@ def report(store: Store, tournament_id: str) -> TournamentReport:
     names = tuple(side.name for side in sides)
     evidence = board_scores(store, tournament_id, spec, sides)
     lowest = lowest_wins(spec.rules)
-    rated = ladder_ratings(store, spec)
+    rated = ladder_ratings(store, spec.rules, spec.match_format)
     ratings = [rated[key] for key in version_keys(store, tournament_id, sides)]
     counts = store.fault_counts(tournament_id)
     faults = [sum((Counter(counts.get(entrant, {})) for entrant in side.entrants), Counter()) for side in sides]

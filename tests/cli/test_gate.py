@@ -9,7 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from arbiter.cli.gate_text import headline, junit, markdown, plain_text
+from arbiter.cli import gate_text
+from arbiter.cli.gate_text import to_dict
+from arbiter.service.gate_messages import report_message
 from arbiter.store import Fault, SittingKey, Store, TournamentState
 from arbiter.tournament.gate import GateReport, Reason, Verdict
 from arbiter.tournament.gate_request import gate_spec
@@ -20,6 +22,23 @@ from tests.cli.conftest import Call
 from tests.e2e.support import BOTS, Place
 from tests.tournament.gates import GATE, create, make_bots, record, request_of, worse
 from tests.tournament.support import START
+
+
+def headline(report: GateReport) -> str:
+    return gate_text.headline(report_message(report))
+
+
+def plain_text(report: GateReport) -> str:
+    return gate_text.plain_text(report_message(report))
+
+
+def markdown(report: GateReport, trouble: str | None = None) -> str:
+    return gate_text.markdown(report_message(report), trouble)
+
+
+def junit(report: GateReport, seconds: float, trouble: str | None = None) -> str:
+    return gate_text.junit(report_message(report), seconds, trouble)
+
 
 TERMS = GateTerms(Mode.SUPERIORITY, Form.SPRT, Unit.BOARD, Hypotheses(0.0, 0.5), 1)
 PASSED = GateReport(
@@ -211,14 +230,12 @@ def test_a_wrong_list_of_opponents_is_named(call: Call, place: Place, tmp_path: 
 
 
 def test_opponents_may_be_listed_from_where_the_list_is(tmp_path: Path) -> None:
-    from arbiter.cli.gate import opponent_folders
+    from arbiter.cli.gate import opponents_named
 
     (tmp_path / "mine").mkdir()
     listed = tmp_path / "field.toml"
     listed.write_text('opponents = ["mine", "careful"]')
-    found = opponent_folders([str(listed), "lowest"])
-    assert [folder.name for folder in found] == ["mine", "careful", "lowest"]
-    assert found[0] == tmp_path / "mine"
+    assert opponents_named([str(listed), "lowest"]) == [str(tmp_path / "mine"), "careful", "lowest"]
 
 
 def test_a_gate_that_is_over_is_shown_again_with_its_status(call: Call, tmp_path: Path) -> None:
@@ -232,7 +249,7 @@ def test_a_gate_that_is_over_is_shown_again_with_its_status(call: Call, tmp_path
     assert (outcome.status, outcome.errors) == (1, "")
     assert outcome.output == plain_text(expected) + "\n"
     shown = call("gate", "--resume", GATE, "--data-dir", tmp_path, "--json")
-    assert (shown.status, json.loads(shown.output)) == (1, expected.to_dict())
+    assert (shown.status, json.loads(shown.output)) == (1, to_dict(report_message(expected)))
     assert call("tournament", "standings", GATE, "--data-dir", tmp_path).status == 0
 
 
@@ -251,5 +268,79 @@ def test_a_gate_is_gone_on_with_by_its_own_command(
         create(store, spec, 1)
         store.set_state(GATE, state, now=START)
     outcome = call(*command, GATE, "--data-dir", tmp_path)
+    assert (outcome.status, outcome.output) == (2, "")
+    assert message in outcome.errors
+
+
+def test_a_report_is_plain_data() -> None:
+    found = to_dict(report_message(FAULTS))
+    expected = {"gate": GATE, "candidate": "new", "baseline": "old", "verdict": "failed", "reason": "faults"}
+    assert expected.items() <= found.items()
+    assert (found["mode"], found["form"], found["unit"]) == ("superiority", "sprt", "board")
+    assert (found["blocks"], found["boards"], found["improvement"]) == (2, 48, -1.5)
+    assert json.loads(json.dumps(found)) == found
+    assert found["candidate_faults"][0] == {
+        "sitting": "gate-1a2b/0/0",
+        "code": "CRASH",
+        "board": 3,
+        "hand": 1,
+        "trick": 4,
+        "detail": "exit | status\n1",
+    }
+    assert found["candidate_log"] == {"ending": "exit status 1", "log": EVIL}
+    assert found["other_faults"] == {"y": 2}
+    empty = to_dict(report_message(EMPTY.stopped(Reason.TIME_LIMIT)))
+    assert (empty["reason"], empty["improvement"], empty["interval_95"], empty["candidate_log"]) == (
+        "time limit",
+        None,
+        None,
+        None,
+    )
+
+
+def test_a_log_is_for_those_who_may_see_it() -> None:
+    assert report_message(FAULTS).HasField("candidate_log")
+    assert not report_message(FAULTS, with_log=False).HasField("candidate_log")
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> Path:
+    """A data folder with a gate of one block of twelve boards that was stopped."""
+    spec = gate_spec(request_of(make_bots(tmp_path, "new", "old", "x", "y", "z"), boards=12))
+    with Store.open(tmp_path / "arbiter.db") as store:
+        create(store, spec, 1)
+        store.set_state(GATE, TournamentState.PAUSED, now=START)
+    return tmp_path
+
+
+def test_fewer_boards_than_are_planned_are_refused(call: Call, stopped: Path) -> None:
+    outcome = call("gate", "--resume", GATE, "--max-boards", "11", "--data-dir", stopped)
+    assert outcome.status == 2
+    assert "--max-boards 11: 12 boards are planned already; leave it out, or give more" in outcome.errors
+
+
+def test_a_gate_that_is_over_gets_no_more_boards(call: Call, stopped: Path) -> None:
+    with Store.open(stopped / "arbiter.db") as store:
+        store.set_state(GATE, TournamentState.RUNNING, now=START)
+        record(store, store.planned(GATE), worse)
+        store.set_state(GATE, TournamentState.COMPLETED, now=START)
+    assert call("gate", "--resume", GATE, "--max-boards", "12", "--data-dir", stopped).status in (1, 3)
+    outcome = call("gate", "--resume", GATE, "--max-boards", "24", "--data-dir", stopped)
+    assert outcome.status == 2
+    assert f"--max-boards 24: gate {GATE} is over; start another one" in outcome.errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("mine", "--against", "./old"), "./old: is a folder; a service knows submitted versions"),
+        (("./nothing", "--against", "mine@1"), "./nothing: there is no such folder"),
+        (("mine@1", "--against", "mine@latest", "--deal-seed", "12"), "--deal-seed: a service draws its own"),
+    ],
+)
+def test_mistakes_at_a_service_are_named_before_it_is_called(
+    call: Call, arguments: tuple[str, ...], message: str
+) -> None:
+    outcome = call("gate", *arguments, "--server", "unix:/nowhere.sock", "--token", "arb_x")
     assert (outcome.status, outcome.output) == (2, "")
     assert message in outcome.errors

@@ -18,6 +18,7 @@ from tests.e2e.gates import BUG, copy_of_careful
 from tests.e2e.support import COMMAND, REPOSITORY, SEED, Place, environment
 
 FILES = ("github.yml", "gitlab.yml")
+AT_A_SERVICE = ("github-service.yml", "gitlab-service.yml")
 SMALL = f"--opponents careful --seatings 1 --block-boards 4 --max-boards 4 --deal-seed {SEED}"
 """One block, which is too few for a verdict."""
 
@@ -32,7 +33,7 @@ def workflow(name: str) -> dict[Any, Any]:
 
 def scripts(name: str) -> Iterator[str]:
     """The shell scripts of a workflow, one for each step."""
-    if name == "github.yml":
+    if name.startswith("github"):
         for step in workflow(name)["jobs"]["gate"]["steps"]:
             if "run" in step:
                 yield step["run"]
@@ -47,12 +48,22 @@ def gate_script(name: str) -> str:
 
 
 def options_of(name: str) -> str:
-    job = workflow(name)["jobs"]["gate"] if name == "github.yml" else workflow(name)["gate"]
-    options: str = job["env" if name == "github.yml" else "variables"]["GATE_OPTIONS"]
+    job = workflow(name)["jobs"]["gate"] if name.startswith("github") else workflow(name)["gate"]
+    options: str = job["env" if name.startswith("github") else "variables"]["GATE_OPTIONS"]
     return options
 
 
-@pytest.mark.parametrize("name", FILES)
+def installed(folder: Path) -> Path:
+    """A folder with the command, as an installation has it."""
+    programs = folder / "bin"
+    programs.mkdir()
+    arbiter = programs / "arbiter"
+    arbiter.write_text(f'#!/bin/sh\nexec {sys.executable} -m arbiter "$@"\n')
+    arbiter.chmod(0o755)
+    return programs
+
+
+@pytest.mark.parametrize("name", FILES + AT_A_SERVICE)
 def test_what_a_workflow_calls_exists(name: str) -> None:
     script = gate_script(name)
     (line,) = (line for line in script.splitlines() if line.strip().startswith("arbiter gate "))
@@ -63,7 +74,8 @@ def test_what_a_workflow_calls_exists(name: str) -> None:
     used = {word for word in words if word.startswith("--")}
     assert used >= {"--against", "--junit", "--time-limit"}
     assert used <= known
-    assert any("pip install 'hearts-arbiter[server]'" in script for script in scripts(name))
+    package = "hearts-arbiter" if name in AT_A_SERVICE else "'hearts-arbiter[server]'"
+    assert any(f"pip install {package}" in script.splitlines() for script in scripts(name))
 
 
 def test_the_github_workflow_is_one() -> None:
@@ -89,11 +101,7 @@ def test_a_pipeline_runs_its_gate(place: Place, tmp_path: Path, name: str, expec
     (checkout / "baseline").mkdir(parents=True)
     copy_of_careful(checkout, "bot")
     copy_of_careful(checkout / "baseline", "bot", bug=BUG)
-    programs = place.temporary / f"bin-{name}"
-    programs.mkdir()
-    arbiter = programs / "arbiter"
-    arbiter.write_text(f'#!/bin/sh\nexec {sys.executable} -m arbiter "$@"\n')
-    arbiter.chmod(0o755)
+    programs = installed(checkout)
     summary = tmp_path / "summary.md"
     variables = environment(place.temporary)
     variables |= {

@@ -42,9 +42,9 @@ def fresh() -> Iterator[Place]:
 
 
 @contextmanager
-def service(place: Place) -> Iterator[tuple[str, str]]:
+def service(place: Place, port: str = "0") -> Iterator[tuple[str, str]]:
     """A running service; its address, and the path of its certificate."""
-    options = ["--address", "127.0.0.1:0", "--self-signed", "127.0.0.1", "--data-dir", str(place.data)]
+    options = ["--address", f"127.0.0.1:{port}", "--self-signed", "127.0.0.1", "--data-dir", str(place.data)]
     process = subprocess.Popen(
         [*COMMAND, "serve", *options],
         env=environment(place.temporary),

@@ -37,12 +37,13 @@ def test_the_interval_is_students_made_wider_by_skewness() -> None:
     assert standings(2, scores[:15])[0].points == Estimate(79 / 60, ANY, ANY, None)
     found = standings(2, scores)[0].points
     assert found is not None
-    mean, t = 120 / 16, 2.131449545559323
+    mean, t, x = 120 / 16, 2.131449545559323, 1.959963984540054
     deviations = [taken - mean for taken in points]
-    skewness = sum(d**3 for d in deviations) * (16 / 15) ** 2 / (sum(d**2 for d in deviations) * 16 / 15) ** 1.5
+    third = sum(d**3 for d in deviations) * 16**2 / (15 * 14)
+    skewness = third / (sum(d**2 for d in deviations) * 16 / 15) ** 1.5
     assert found.skewness == pytest.approx(skewness, rel=1e-9)
     assert found.standard_error == pytest.approx(statistics.stdev(points) / 4 / 4, rel=1e-12)
-    wider = t * (t**4 + 2 * t**2 - 3) / 18 * skewness**2
+    wider = x * (x**4 + 2 * x**2 - 3) / 18 * skewness**2
     assert wider > 0.3
     assert found.half_width == pytest.approx(found.standard_error * (t + wider), rel=1e-9)
 
@@ -58,7 +59,7 @@ def test_a_third_moment_is_that_of_the_difference() -> None:
     ]
     boards = {match: [score.points for score in scores if score.match == match] for match in range(3)}
     z = [[(a - b) / 56 for a, b in boards[0]], [a / 56 for a, _ in boards[1]], [-a / 56 for a, _ in boards[2]]]
-    third = sum((value - statistics.fmean(of)) ** 3 for of in z for value in of) * (7 / 6) ** 2
+    third = sum((value - statistics.fmean(of)) ** 3 for of in z for value in of) * 7**2 / (6 * 5)
     errors = Ratios(3, samples(scores)).difference_errors
     assert errors.skewness[0, 1] == pytest.approx(third / errors.standard_error[0, 1] ** 3, rel=1e-9)
     assert errors.skewness[1, 0] == pytest.approx(-errors.skewness[0, 1], rel=1e-9)

@@ -35,6 +35,7 @@ from arbiter.registry import life as life_module
 from arbiter.registry.life import Life, Validation
 from arbiter.registry.registry import Registry
 from arbiter.service import tls
+from arbiter.service.gate_service import GateServicer
 from arbiter.service.limits import CallLimits
 from arbiter.service.public import REGISTRY_SERVICE, PublicServer
 from arbiter.service.rates import Rates
@@ -42,6 +43,7 @@ from arbiter.service.registry_service import RegistryServicer
 from arbiter.service.tournament_service import TournamentServicer
 from arbiter.store import Quota, Scope, Store, VersionState
 from arbiter.supervisor.redis import redis_client
+from arbiter.tournament.gate_hosting import GateHosting
 from arbiter.tournament.hosting import Hosting
 
 SAMPLES = Path(arbiter.__file__).parent.parent / "sample_bots"
@@ -122,13 +124,16 @@ def serving(
             registry = Registry(store, contents, folder / "registry", quota, runtimes=settings.runtimes)
             servicer = RegistryServicer(store, registry, life.wake)
             tournaments = TournamentServicer(store, Hosting(store, contents), lambda: None)
+            gates = GateServicer(store, GateHosting(store, contents), lambda: None)
             place = "127.0.0.1:0" if secure or tcp else f"unix:{folder}/api.sock"
             rates = None
             if redis_url is not None:
                 client = redis_client(redis_url, 5.0)
                 stack.callback(lambda: service.do(client.aclose()))
                 rates = Rates(client)
-            server = PublicServer(servicer, tournaments, store.accounts, place, credentials, limits=limits, rates=rates)
+            server = PublicServer(
+                servicer, tournaments, gates, store.accounts, place, credentials, limits=limits, rates=rates
+            )
             await server.__aenter__()
             return server, life
 

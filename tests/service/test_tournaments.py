@@ -171,7 +171,7 @@ def test_it_is_started_followed_and_shown(service: Service, host: Caller, ada: C
     following = ada.watch(tournament)
     assert next(following).sittings_recorded == 0
     play(service, tournament, 4)
-    assert next(following).sittings_recorded == 4
+    assert any(seen.sittings_recorded == 4 for seen in following)
     service.store.set_state(tournament, TournamentState.COMPLETED, now=datetime.now(UTC))
     assert [seen.state for seen in following] == [pb.TOURNAMENT_STATE_COMPLETED]
     found = ada.standings(tournament)

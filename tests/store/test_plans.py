@@ -273,3 +273,47 @@ def test_tournaments_do_not_mix(store: Store) -> None:
     assert store.progress("one").sittings[SittingState.LEASED] == 0
     assert store.seat_results("two") == []
     assert store.expire_leases("one", after(1000)) == []
+
+
+def test_entrants_come_and_go_while_a_tournament_runs(store: Store) -> None:
+    tid = create(store, match_count=2)
+    count = len(store.entrants(tid))
+    newcomer = Entrant(99, "mine@1", "5" * 64, {"owner": "ada"})
+    came = store.enter(tid, newcomer)
+    assert came == replace(newcomer, index=count, joined=2, gone=None)
+    assert store.enter(tid, newcomer) == came, "once more is no change"
+    assert store.entrants(tid)[-1] == came
+    assert store.extend_tournament(tid, [replace(matches(3)[2], entrants=(0, 1, 2, count))], 1)
+    second = store.enter(tid, Entrant(0, "mine@2", "6" * 64, {}), leaving=[count, 0])
+    assert (second.index, second.joined) == (count + 1, 3)
+    assert [entrant.gone for entrant in store.entrants(tid)] == [3, *[None] * (count - 1), 3, None]
+    back = store.enter(tid, newcomer, leaving=[count, count + 1])
+    assert (back.index, back.joined, back.gone) == (count, 3, None), "whoever comes does not leave"
+    assert store.entrants(tid)[-1].gone == 3
+    store.leave(tid, count)
+    store.leave(tid, count)
+    assert store.entrants(tid)[count].gone == 3
+
+
+def test_an_entrant_keeps_its_files(store: Store) -> None:
+    tid = create(store)
+    store.enter(tid, Entrant(0, "mine@1", "5" * 64, {}))
+    with pytest.raises(InvalidPlan, match="'mine@1' is there with other files; give it another name"):
+        store.enter(tid, Entrant(0, "mine@1", "6" * 64, {}))
+    with pytest.raises(InvalidPlan, match="has no entrant 99"):
+        store.leave(tid, 99)
+    with pytest.raises(InvalidPlan, match="is not JSON"):
+        store.enter(tid, Entrant(0, "mine@2", "6" * 64, {"a": float("nan")}))
+    for call in (lambda: store.leave("nothing", 0), lambda: store.enter("nothing", Entrant(0, "x", "5" * 64, {}))):
+        with pytest.raises(UnknownTournament):
+            call()
+
+
+def test_matches_are_complete_when_their_last_sitting_is_recorded(store: Store) -> None:
+    tid = create(store, match_count=3, sittings=2)
+    keys = store.planned(tid)
+    for seconds, key in enumerate((keys[3], keys[0], keys[2])):
+        store.record(key, leased(store, key).attempt, result(key), after(seconds))
+    assert store.match_progress(tid) == {0: (1, 2), 1: (2, 2), 2: (0, 2)}
+    assert store.match_progress(tid, first_match=1) == {1: (2, 2), 2: (0, 2)}
+    assert store.match_times(tid) == {1: after(2)}

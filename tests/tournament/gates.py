@@ -23,7 +23,7 @@ from arbiter.store import (
 from arbiter.tournament import TournamentSpec
 from arbiter.tournament.gate import GateJudge
 from arbiter.tournament.gate_planning import plan_gate
-from arbiter.tournament.gate_request import GateRequest
+from arbiter.tournament.gate_request import GateBot, GateRequest
 from tests.tournament.support import SEED, START
 
 GATE = "gate-1a2b"
@@ -47,7 +47,8 @@ def make_bots(below: Path, *names: str) -> list[Path]:
 
 def request_of(folders: Sequence[Path], boards: int = 2, **rest: Any) -> GateRequest:
     match = {"boards": boards, **rest.pop("match", {})}
-    return GateRequest(folders[0], folders[1], tuple(folders[2:]), match=match, deal_seed=SEED, **rest)
+    candidate, baseline, *opponents = map(GateBot, folders)
+    return GateRequest(candidate, baseline, tuple(opponents), match=match, deal_seed=SEED, **rest)
 
 
 def entered(spec: TournamentSpec) -> list[Entrant]:

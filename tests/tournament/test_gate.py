@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable
 from datetime import timedelta
@@ -401,15 +400,3 @@ def test_rule_breakers_fail(bots: Callable[..., list[Path]], store: Store) -> No
     found = judged(store)
     assert (found.verdict, found.reason) == (Verdict.FAILED, Reason.FAULTS)
     assert {fault.code for _, fault in found.candidate_faults} == {"ILLEGAL_PLAY"}
-
-
-def test_a_report_is_plain_data(bots: Callable[..., list[Path]], store: Store) -> None:
-    create(store, plain_spec(bots, boards=6), 8)
-    keys = store.planned(GATE)
-    record(store, keys[:8], better, [(keys[2], 0)])
-    found = judged(store).to_dict()
-    expected = {"gate": GATE, "candidate": "new", "baseline": "old", "verdict": "failed", "reason": "faults"}
-    assert expected.items() <= found.items()
-    assert (found["blocks"], found["boards"]) == (1, 6)
-    assert json.loads(json.dumps(found)) == found
-    assert found["candidate_faults"][0]["sitting"] == str(keys[2])

@@ -59,7 +59,8 @@ def measure(sittings: int) -> Cost:
     return asyncio.run(_measure(sittings))
 
 
-async def _measure(sittings: int) -> Cost:
+def write_plan(store: Store, sittings: int) -> str:
+    """Write the plan of a tournament of so many sittings, and return its id."""
     spec = parse_spec(
         {
             "name": TOURNAMENT,
@@ -71,15 +72,19 @@ async def _measure(sittings: int) -> Cost:
         Path(),
     )
     entrants = [Entrant(index, f"bot{index}", f"{index:064x}", {}) for index in range(4)]
+    tournament, matches = plan_tournament(TOURNAMENT, spec, entrants, datetime.now(UTC))
+    store.create_tournament(tournament, entrants, matches, SITTINGS_A_MATCH)
+    return TOURNAMENT
+
+
+async def _measure(sittings: int) -> Cost:
     with (
         tempfile.TemporaryDirectory(prefix="arbiter-cost-", dir="/tmp") as data,
         RunDirectory() as run,
         Store.open(Path(data, "arbiter.db")) as store,
     ):
-        now = datetime.now(UTC)
-        tournament, matches = plan_tournament(TOURNAMENT, spec, entrants, now)
-        store.create_tournament(tournament, entrants, matches, SITTINGS_A_MATCH)
-        store.set_state(TOURNAMENT, TournamentState.RUNNING, now=now)
+        write_plan(store, sittings)
+        store.set_state(TOURNAMENT, TournamentState.RUNNING, now=datetime.now(UTC))
         return await _run(store, Path(data), run)
 
 

@@ -57,6 +57,8 @@ class Coordinator:
         workers: number of workers; a few sittings more than these are kept in the queue.
         on_trouble: called with one line for people whenever the queue or the database can't be reached.
         enough: asked after each report whether what is recorded is enough; then the rest is not played.
+        now: the time, and
+        steady: seconds of a clock that nobody sets, injected for tests.
     """
 
     def __init__(
@@ -69,6 +71,8 @@ class Coordinator:
         workers: int,
         on_trouble: Callable[[str], None] = log.warning,
         enough: Callable[[], bool] = lambda: False,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store: Final = store
         self._lead: Final = lead
@@ -78,6 +82,8 @@ class Coordinator:
         self._window: Final = 2 * workers
         self._on_trouble: Final = on_trouble
         self._enough: Final = enough
+        self._now: Final = now
+        self._steady: Final = steady
         self._sent: dict[SittingKey, float] = {}
         self._changed: Final = asyncio.Event()
 
@@ -105,12 +111,10 @@ class Coordinator:
         while True:
             self._changed.clear()
             try:
-                state = await asyncio.to_thread(self._look)
+                state = await asyncio.to_thread(self.look)
                 pause = 0.0
                 if state is not TournamentState.RUNNING:
                     return state
-            except LeadershipLost:
-                self._lead.lose()
             except (QueueUnreachable, StoreUnavailable) as error:
                 pause = min(MAX_PAUSE, max(0.5, 2 * pause)) * random.uniform(0.8, 1.2)
                 self._on_trouble(f"{error}; trying again in {pause:.1f} s")
@@ -127,20 +131,29 @@ class Coordinator:
             with contextlib.suppress(StoreUnavailable):  # which the work says as well
                 await asyncio.to_thread(self._lead.keep)
 
-    def _look(self) -> TournamentState:
-        """What the leader does each time; the others only see how the tournament is, and whether it has a leader."""
+    def look(self) -> TournamentState:
+        """One look at the plan, as `run` takes again and again: the leader does what there is to do, the others see
+        whether it has a leader. Returns the tournament's state.
+
+        Raises:
+            QueueUnreachable, StoreUnavailable: try again.
+        """
         if not self._lead.held:
             if not self._lead.take():
                 return self._store.tournament(self._tournament).state
             self._sent.clear()  # what a former leader sent may have been lost, and what is sent twice is refused
-        state = self._settle()
+        try:
+            state = self._settle()
+        except LeadershipLost:
+            self._lead.lose()
+            return self._store.tournament(self._tournament).state
         if state is TournamentState.RUNNING:
             self._dispatch()
         return state
 
     def _settle(self) -> TournamentState:
         """Take back what expired, write the next stage when one is complete, and end the tournament after the last."""
-        now = datetime.now(UTC)
+        now = self._now()
         for key in self._lead.store.expire_leases(self._tournament, now, max_lost=MAX_LOST):
             log.warning("sitting %s: its lease expired", key)
             self._sent.pop(key, None)
@@ -163,7 +176,7 @@ class Coordinator:
         """Keep the queue filled, and send again what was lost on the way."""
         planned = self._store.planned(self._tournament, limit=self._window)
         self._sent = {key: sent for key, sent in self._sent.items() if key in planned}
-        now = time.monotonic()
+        now = self._steady()
         if any(now - sent > LOST_AFTER for sent in self._sent.values()) and self._sender.waiting() < len(self._sent):
             self._sent = {key: sent for key, sent in self._sent.items() if now - sent <= LOST_AFTER}
         for key in planned:

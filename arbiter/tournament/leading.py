@@ -8,6 +8,7 @@ import os
 import secrets
 import socket
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final, Self
 
@@ -35,13 +36,25 @@ class Lead:
         holder: this process's name. A process that takes over another's name takes its lead at once, so nobody else may
             have the name at the same time.
         duration: how long the lead lasts unless it is renewed.
+        now: the time, and
+        steady: seconds of a clock that nobody sets, injected for tests.
     """
 
-    def __init__(self, store: Store, matter: str, holder: str, duration: timedelta = LEAD) -> None:
+    def __init__(
+        self,
+        store: Store,
+        matter: str,
+        holder: str,
+        duration: timedelta = LEAD,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._store: Final = store
         self._matter: Final = matter
         self._holder: Final = holder
         self.duration: Final = duration
+        self._now: Final = now
+        self._steady: Final = steady
         self._led: Leadership | None = None
         self._until = 0.0
         self.leader = ""
@@ -55,7 +68,7 @@ class Lead:
         if led is not None:
             self._led = None
             with contextlib.suppress(StoreUnavailable):  # then it expires
-                self._store.resign(led, datetime.now(UTC))
+                self._store.resign(led, self._now())
 
     @property
     def held(self) -> bool:
@@ -66,7 +79,7 @@ class Lead:
     def good(self) -> bool:
         """Whether nobody else can lead now, by this machine's clock: what is not written into the database, and so not
         refused there, is to be done only while this holds."""
-        return self._led is not None and time.monotonic() < self._until
+        return self._led is not None and self._steady() < self._until
 
     @property
     def store(self) -> Store:
@@ -82,8 +95,8 @@ class Lead:
 
     def take(self) -> bool:
         """Lead if nobody else does; returns whether this process leads now."""
-        asked = time.monotonic()
-        found = self._store.lead(self._matter, self._holder, datetime.now(UTC), self.duration)
+        asked = self._steady()
+        found = self._store.lead(self._matter, self._holder, self._now(), self.duration)
         self.leader = found.holder
         if found.holder != self._holder:
             return False
@@ -93,10 +106,10 @@ class Lead:
 
     def keep(self) -> bool:
         """Go on leading; returns whether this process does still. To be called several times in each duration."""
-        led, asked = self._led, time.monotonic()
+        led, asked = self._led, self._steady()
         if led is None:
             return False
-        kept = self._store.keep_lead(led, datetime.now(UTC), self.duration)
+        kept = self._store.keep_lead(led, self._now(), self.duration)
         if kept is None:
             self.lose()
             return False

@@ -16,6 +16,7 @@ from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.api.tournament.v1 import tournament_pb2_grpc
 from arbiter.cli.console import Following, errors, one_line, output, results_console
 from arbiter.cli.dialling import ApiToken, Authority, Client, Plain, ServerAddress, about, server_of
+from arbiter.cli.submission import read_version
 from arbiter.errors import UsageError
 
 app = typer.Typer(
@@ -80,6 +81,58 @@ def create(
 
 
 @app.command()
+def enter(
+    tournament: TournamentId,
+    version: Annotated[
+        str, typer.Argument(metavar="BOT[@N]", help="The bot; without a number its newest active version.")
+    ],
+    side: Annotated[str, typer.Option("--side", help="The side it plays for, where the rule set has teams.")] = "",
+    server: ServerAddress = None,
+    token: ApiToken = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+) -> None:
+    """Enter a bot of one's own into a draft, or change which version of it is entered."""
+    bot, number = read_version(version) if "@" in version else (version, 0)
+    with TournamentClient(server, token, ca, plain_text) as client:
+        request = pb.EnterTournamentRequest(tournament=tournament, bot=bot, number=number, side=side)
+        entered = client.call(client.stub.EnterTournament, request).tournament
+    (name,) = (name for name in entered.entrants if name.rpartition("@")[0] == bot)
+    errors.print(f"{name} is entered; {_said(entered)}", markup=False, highlight=False)
+
+
+@app.command()
+def withdraw(
+    tournament: TournamentId,
+    bot: Annotated[str, typer.Argument(metavar="BOT", help="Name of the bot.")],
+    server: ServerAddress = None,
+    token: ApiToken = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+) -> None:
+    """Take an entry back, while the tournament is a draft."""
+    with TournamentClient(server, token, ca, plain_text) as client:
+        request = pb.WithdrawFromTournamentRequest(tournament=tournament, bot=bot)
+        left = client.call(client.stub.WithdrawFromTournament, request).tournament
+    errors.print(f"{bot} is not entered any more; {_said(left)}", markup=False, highlight=False)
+
+
+@app.command()
+def schedule(
+    tournament: TournamentId,
+    server: ServerAddress = None,
+    token: ApiToken = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+) -> None:
+    """Close a draft: nobody enters or leaves any more. For the host."""
+    with TournamentClient(server, token, ca, plain_text) as client:
+        request = pb.ScheduleTournamentRequest(tournament=tournament)
+        closed = client.call(client.stub.ScheduleTournament, request).tournament
+    errors.print(f"{_said(closed)}, with {', '.join(closed.entrants)}", markup=False, highlight=False)
+
+
+@app.command()
 def start(
     tournament: TournamentId,
     server: ServerAddress = None,
@@ -87,7 +140,7 @@ def start(
     ca: Authority = None,
     plain_text: Plain = False,
 ) -> None:
-    """Let a tournament be played, or go on after a failure. For the host."""
+    """Let a tournament be played, a draft after closing it, or go on after a failure. For the host."""
     with TournamentClient(server, token, ca, plain_text) as client:
         request = pb.StartTournamentRequest(tournament=tournament)
         errors.print(_said(client.call(client.stub.StartTournament, request).tournament), markup=False, highlight=False)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,6 +49,8 @@ class Validation:
     """One line: what failed, or what was played."""
     log: str
     """What the bot wrote."""
+    rules: tuple[str, ...] = ()
+    """Names of the rule sets in which it played."""
 
 
 Validate = Callable[[Path], Awaitable[Validation]]
@@ -142,7 +144,7 @@ class Life:
         written += tried.log
         if not tried.ok:
             return await self._fail(version, tried.detail, written)
-        return await self._move(version, VersionState.ACTIVE, log=_cut(written))
+        return await self._move(version, VersionState.ACTIVE, log=_cut(written), tried=tried.rules)
 
     async def _build(self, version: Version, source: str, runtime: Runtime) -> BuildResult:
         """Build a version, and keep what became of it where there was anything to build."""
@@ -190,6 +192,7 @@ class Life:
         built: tuple[str, int] = ("", 0),
         log: str = "",
         failure: str = "",
+        tried: Sequence[str] = (),
     ) -> Version:
         return await asyncio.to_thread(
             lambda: self._store.versions.move(
@@ -202,6 +205,7 @@ class Life:
                 quota=None if state is VersionState.FAILED else self._quota,
                 log=log,
                 failure=failure,
+                tried=tried,
             )
         )
 

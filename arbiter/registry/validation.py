@@ -33,4 +33,4 @@ class Validator:
         found = await validate(folder, load_manifest(folder), self._rule_sets, self._cage)
         detail = found.reasons[0] if found.reasons else "played " + ", ".join(self._rule_sets)
         log = "".join(f"{trial.rules}: {trial.ending}\n{trial.log}" for trial in found.trials)
-        return Validation(found.ok, detail, log)
+        return Validation(found.ok, detail, log, tuple(self._rule_sets))

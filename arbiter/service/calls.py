@@ -23,6 +23,7 @@ from arbiter.identity import Forbidden, Unauthenticated, require
 from arbiter.registry.uploads import TooManyUploads, WrongOffset
 from arbiter.service.limits import Exhausted, RateLimited, Silent, TooManyCalls
 from arbiter.store import (
+    EntryRefused,
     NameTaken,
     QuotaExceeded,
     Scope,
@@ -49,6 +50,7 @@ _CODES: Final[tuple[tuple[type[ArbiterError], grpc.StatusCode, str], ...]] = (
     (UnknownTournament, grpc.StatusCode.NOT_FOUND, "UNKNOWN_TOURNAMENT"),
     (UnknownSitting, grpc.StatusCode.NOT_FOUND, "UNKNOWN_SITTING"),
     (UnknownToken, grpc.StatusCode.NOT_FOUND, "UNKNOWN_TOKEN"),
+    (EntryRefused, grpc.StatusCode.FAILED_PRECONDITION, "ENTRY_REFUSED"),
     (NameTaken, grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN"),
     (QuotaExceeded, grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED"),
     (TooManyUploads, grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_UPLOADS"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Final
+from typing import Final, cast
 
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.api.tournament.v1 import tournament_pb2_grpc
@@ -12,7 +12,7 @@ from arbiter.errors import UsageError
 from arbiter.match import write_replay
 from arbiter.service.calls import Context, caller
 from arbiter.service.pages import page_size, page_token, read_page_token
-from arbiter.store import FINISHED, Scope, SittingKey, Store, Token, Tournament, TournamentState
+from arbiter.store import FINISHED, Scope, SittingKey, Store, Token, Tournament, TournamentState, TransitionRefused
 from arbiter.tournament import TournamentReport, TournamentSpec, report
 from arbiter.tournament.hosting import Hosting
 from arbiter.tournament.replays import BotReport, released_logs, released_replay
@@ -45,17 +45,46 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
         made = await asyncio.to_thread(self._hosting.create, token, request.definition, request.request_id)
         return pb.CreateTournamentResponse(tournament=await asyncio.to_thread(self._message, made))
 
+    async def EnterTournament(self, request: pb.EnterTournamentRequest, context: Context) -> pb.EnterTournamentResponse:
+        """See the contract."""
+        token = caller(Scope.CONTESTANT)
+        tournament, number = await self._id(request.tournament), request.number or None
+        entered = await asyncio.to_thread(self._hosting.enter, token, tournament, request.bot, number, request.side)
+        return pb.EnterTournamentResponse(tournament=await asyncio.to_thread(self._message, entered))
+
+    async def WithdrawFromTournament(
+        self, request: pb.WithdrawFromTournamentRequest, context: Context
+    ) -> pb.WithdrawFromTournamentResponse:
+        """See the contract."""
+        token = caller(Scope.CONTESTANT)
+        left = await asyncio.to_thread(self._hosting.withdraw, token, await self._id(request.tournament), request.bot)
+        return pb.WithdrawFromTournamentResponse(tournament=await asyncio.to_thread(self._message, left))
+
+    async def ScheduleTournament(
+        self, request: pb.ScheduleTournamentRequest, context: Context
+    ) -> pb.ScheduleTournamentResponse:
+        """See the contract."""
+        token = caller(Scope.HOST)
+        closed = await asyncio.to_thread(
+            self._hosting.schedule, token, await self._id(request.tournament), request.request_id
+        )
+        return pb.ScheduleTournamentResponse(tournament=await asyncio.to_thread(self._message, closed))
+
     async def StartTournament(self, request: pb.StartTournamentRequest, context: Context) -> pb.StartTournamentResponse:
         """See the contract."""
         token = caller(Scope.HOST)
-        started = await asyncio.to_thread(self._hosting.start, token, await self._id(request.tournament))
+        started = await asyncio.to_thread(
+            self._hosting.start, token, await self._id(request.tournament), request.request_id
+        )
         self._started()
         return pb.StartTournamentResponse(tournament=await asyncio.to_thread(self._message, started))
 
     async def PauseTournament(self, request: pb.PauseTournamentRequest, context: Context) -> pb.PauseTournamentResponse:
         """See the contract."""
         token = caller(Scope.HOST)
-        paused = await asyncio.to_thread(self._hosting.pause, token, request.tournament)
+        paused = await asyncio.to_thread(
+            self._hosting.pause, token, await self._id(request.tournament), request.request_id
+        )
         return pb.PauseTournamentResponse(tournament=await asyncio.to_thread(self._message, paused))
 
     async def ResumeTournament(
@@ -63,7 +92,9 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
     ) -> pb.ResumeTournamentResponse:
         """See the contract."""
         token = caller(Scope.HOST)
-        resumed = await asyncio.to_thread(self._hosting.resume, token, request.tournament)
+        resumed = await asyncio.to_thread(
+            self._hosting.resume, token, await self._id(request.tournament), request.request_id
+        )
         self._started()
         return pb.ResumeTournamentResponse(tournament=await asyncio.to_thread(self._message, resumed))
 
@@ -72,7 +103,9 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
     ) -> pb.CancelTournamentResponse:
         """See the contract."""
         token = caller(Scope.HOST)
-        cancelled = await asyncio.to_thread(self._hosting.cancel, token, await self._id(request.tournament))
+        cancelled = await asyncio.to_thread(
+            self._hosting.cancel, token, await self._id(request.tournament), request.request_id
+        )
         return pb.CancelTournamentResponse(tournament=await asyncio.to_thread(self._message, cancelled))
 
     async def GetTournament(self, request: pb.GetTournamentRequest, context: Context) -> pb.GetTournamentResponse:
@@ -113,7 +146,10 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
     async def GetStandings(self, request: pb.GetStandingsRequest, context: Context) -> pb.GetStandingsResponse:
         """See the contract."""
         caller(Scope.SPECTATOR)
-        found = await asyncio.to_thread(report, self._store, await self._id(request.tournament))
+        tournament = await self._id(request.tournament)
+        if (await asyncio.to_thread(self._store.tournament, tournament)).state is TournamentState.DRAFT:
+            raise TransitionRefused(f"tournament {tournament!r} is a draft; it has standings once it is scheduled")
+        found = await asyncio.to_thread(report, self._store, tournament)
         message = await asyncio.to_thread(self._message, found.tournament)
         return pb.GetStandingsResponse(tournament=message, standings=_standings(found), lowest_wins=found.lowest_wins)
 
@@ -146,6 +182,11 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
     def _look(self, tournament: str) -> pb.Tournament:
         return self._message(self._store.tournament(tournament))
 
+    def _names(self, tournament: Tournament) -> list[str]:
+        if tournament.state is TournamentState.DRAFT:
+            return [f"{entry.bot}@{entry.version}" for entry in self._store.entries.entries(tournament.id)]
+        return [entrant.name for entrant in self._store.entrants(tournament.id)]
+
     def _message(self, tournament: Tournament) -> pb.Tournament:
         progress = self._store.progress(tournament.id)
         message = pb.Tournament(
@@ -154,12 +195,14 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
             state=pb.TournamentState.Value(f"TOURNAMENT_STATE_{tournament.state.name}"),
             failure=tournament.failure or "",
             rules=TournamentSpec.from_dict(tournament.spec).rules_name,
-            entrants=[entrant.name for entrant in self._store.entrants(tournament.id)],
+            entrants=self._names(tournament),
             sittings=progress.total,
             sittings_recorded=progress.recorded,
             hands=progress.hands,
         )
         message.create_time.FromDatetime(tournament.created_at)
+        if "entry" in tournament.spec:
+            message.entry_terms.CopyFrom(pb.EntryTerms(**cast("dict[str, int]", tournament.spec["entry"])))
         return message
 
 

@@ -3,7 +3,9 @@
 from arbiter.store.accounts import Accounts, AuditEntry, Scope, Token
 from arbiter.store.builds import Build, Builds, BuildState
 from arbiter.store.database import Database
+from arbiter.store.entries import Entries, Entry
 from arbiter.store.errors import (
+    EntryRefused,
     InvalidPlan,
     InvalidResult,
     LeadershipLost,
@@ -80,6 +82,9 @@ __all__ = [
     "Database",
     "Entrant",
     "EntrantTally",
+    "Entries",
+    "Entry",
+    "EntryRefused",
     "Fault",
     "HandTally",
     "InvalidPlan",

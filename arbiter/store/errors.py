@@ -9,6 +9,7 @@
     ├── UnknownVersion        no such bot or version, or none that is active
     ├── UnknownBuild          a version has no such build
     ├── QuotaExceeded         a submission beyond what its sender may make
+    ├── EntryRefused          a bot can't enter a tournament, or leave it
     ├── NameTaken             a bot name or a request id that stands for something else already
     ├── InvalidPlan           a tournament whose parts do not fit together
     ├── InvalidResult         a reported result that contradicts itself or its match
@@ -62,6 +63,10 @@ class UnknownBuild(UsageError):
 
 class QuotaExceeded(UsageError):
     """A submission is beyond what its sender may make."""
+
+
+class EntryRefused(UsageError):
+    """A bot can't enter a tournament, or has not entered it."""
 
 
 class NameTaken(UsageError):

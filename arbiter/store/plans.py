@@ -50,12 +50,55 @@ def create(
         )
     )
     session.flush()
+    _insert_entrants(session, tournament.id, entrants)
+    _insert_matches(session, tournament.id, matches, sittings_per_match)
+
+
+def complete(
+    session: Session,
+    row: TournamentRow,
+    spec: dict[str, object],
+    entrants: Sequence[Entrant],
+    matches: Sequence[Match],
+    sittings_per_match: int,
+) -> Tournament:
+    """Make a plan of a draft, and schedule it; raises `InvalidPlan` when the parts do not fit together."""
+    row.spec, row.state = spec, TournamentState.SCHEDULED
+    planned = _tournament(row)
+    _check(planned, entrants, matches, sittings_per_match)
+    _insert_entrants(session, row.id, entrants)
+    _insert_matches(session, row.id, matches, sittings_per_match)
+    return planned
+
+
+def locked(session: Session, tournament: str) -> TournamentRow:
+    """A tournament's row, locked until the transaction's end; raises `UnknownTournament`."""
+    row = session.get(TournamentRow, tournament, with_for_update=True)
+    if row is None:
+        raise UnknownTournament(f"there is no tournament {tournament!r}; {_choice(_ids(session))}")
+    return row
+
+
+def extend(session: Session, tournament: str, matches: Sequence[Match], sittings_per_match: int) -> bool:
+    """Add the matches that come next; False, and nothing is changed, when others are there already or the tournament
+    is not running. Raises `UnknownTournament` or `InvalidPlan`."""
+    row = locked(session, tournament)
+    planned = session.scalar(select(func.count()).where(MatchRow.tournament_id == tournament)) or 0
+    entrants = session.scalar(select(func.count()).where(EntrantRow.tournament_id == tournament)) or 0
+    if row.state is not TournamentState.RUNNING or (matches and matches[0].index < planned):
+        return False
+    _check_matches(f"tournament {tournament!r}", matches, sittings_per_match, first=planned, entrants=entrants)
+    _insert_matches(session, tournament, matches, sittings_per_match)
+    return True
+
+
+def _insert_entrants(session: Session, tournament: str, entrants: Sequence[Entrant]) -> None:
     if entrants:
         session.execute(
             insert(EntrantRow),
             [
                 {
-                    "tournament_id": tournament.id,
+                    "tournament_id": tournament,
                     "number": e.index,
                     "name": e.name,
                     "digest": e.digest,
@@ -64,22 +107,6 @@ def create(
                 for e in entrants
             ],
         )
-    _insert_matches(session, tournament.id, matches, sittings_per_match)
-
-
-def extend(session: Session, tournament: str, matches: Sequence[Match], sittings_per_match: int) -> bool:
-    """Add the matches that come next; False, and nothing is changed, when others are there already or the tournament
-    is not running. Raises `UnknownTournament` or `InvalidPlan`."""
-    row = session.get(TournamentRow, tournament, with_for_update=True)
-    if row is None:
-        raise UnknownTournament(f"there is no tournament {tournament!r}; {_choice(_ids(session))}")
-    planned = session.scalar(select(func.count()).where(MatchRow.tournament_id == tournament)) or 0
-    entrants = session.scalar(select(func.count()).where(EntrantRow.tournament_id == tournament)) or 0
-    if row.state is not TournamentState.RUNNING or (matches and matches[0].index < planned):
-        return False
-    _check_matches(f"tournament {tournament!r}", matches, sittings_per_match, first=planned, entrants=entrants)
-    _insert_matches(session, tournament, matches, sittings_per_match)
-    return True
 
 
 def enter(session: Session, tournament: str, entrant: Entrant, leaving: Collection[int]) -> Entrant:
@@ -215,9 +242,7 @@ def set_state(
     session: Session, tournament: str, state: TournamentState, failure: str | None, now: datetime
 ) -> Tournament:
     """Move a tournament on; raises `UnknownTournament` or `TransitionRefused`."""
-    row = session.get(TournamentRow, tournament, with_for_update=True)
-    if row is None:
-        raise UnknownTournament(f"there is no tournament {tournament!r}; {_choice(_ids(session))}")
+    row = locked(session, tournament)
     if state not in TRANSITIONS[row.state]:
         after = ", ".join(sorted(TRANSITIONS[row.state])) or "nothing, it is final"
         raise TransitionRefused(

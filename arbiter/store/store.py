@@ -15,6 +15,7 @@ from arbiter.store import leading, leasing, plans, recording, results, schema
 from arbiter.store.accounts import Accounts
 from arbiter.store.builds import Builds
 from arbiter.store.database import Database
+from arbiter.store.entries import Entries
 from arbiter.store.records import (
     Alarm,
     Attempt,
@@ -69,6 +70,8 @@ class Store:
         """What was built of them."""
         self.requests = Requests(database)
         """Requests that were done."""
+        self.entries = Entries(database)
+        """Who has entered drafts."""
 
     @classmethod
     def open(cls, target: str | os.PathLike[str]) -> Self:

@@ -346,6 +346,8 @@ class VersionRow(Table):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     moved_at: Mapped[datetime] = mapped_column(UtcDateTime, server_default=EARLIEST)
     """When its state last changed."""
+    tried: Mapped[list[str]] = mapped_column(JSON, server_default="[]")
+    """Names of the rule sets in which it was tried out."""
 
 
 class BuildRow(Table):
@@ -380,3 +382,16 @@ class RequestRow(Table):
     call: Mapped[str] = mapped_column(Text)
     subject: Mapped[str] = mapped_column(Text)
     at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class EntryRow(Table):
+    """A bot that was entered into a tournament which is or was a draft."""
+
+    __tablename__ = "entry"
+
+    tournament_id: Mapped[str] = mapped_column(ForeignKey("tournament.id"), primary_key=True)
+    bot_name: Mapped[str] = mapped_column(ForeignKey("bot.name"), primary_key=True)
+    version_number: Mapped[int]
+    owner: Mapped[str] = mapped_column(Text)
+    side: Mapped[str] = mapped_column(Text)
+    entered_at: Mapped[datetime] = mapped_column(UtcDateTime)

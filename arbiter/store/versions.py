@@ -82,6 +82,7 @@ class Version:
         log: What building and validating it wrote.
         failure: Why it failed, in one line; empty when it did not.
         created_at: When it was received.
+        tried: Names of the rule sets in which it was tried out and committed no fault.
     """
 
     number: int
@@ -92,6 +93,7 @@ class Version:
     log: str
     failure: str
     created_at: datetime
+    tried: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -170,6 +172,7 @@ class Versions:
                 failure="",
                 created_at=now,
                 moved_at=now,
+                tried=[],
             )
             session.add(row)
             return _version(row)
@@ -199,10 +202,12 @@ class Versions:
         quota: Quota | None = None,
         log: str = "",
         failure: str = "",
+        tried: Sequence[str] = (),
     ) -> Version:
         """Move a version on in its life, with what is known then; returns it as it is afterwards.
 
-        ``built`` is the digest of what plays, ``built_size`` its bytes, and ``quota`` what its owner may store with it.
+        ``built`` is the digest of what plays, ``built_size`` its bytes, and ``quota`` what its owner may store with it;
+        ``tried`` names the rule sets in which it played without a fault.
 
         Raises:
             UnknownVersion: there is none.
@@ -220,7 +225,7 @@ class Versions:
             row.state, row.moved_at = state.value, now
             if built:
                 row.built, row.built_size = built, built_size
-            row.log, row.failure = log or row.log, failure or row.failure
+            row.log, row.failure, row.tried = log or row.log, failure or row.failure, list(tried) or row.tried
             return _version(row)
 
     def referenced(self, now: datetime) -> set[str]:
@@ -330,4 +335,5 @@ def _version(row: VersionRow) -> Version:
         log=row.log,
         failure=row.failure,
         created_at=row.created_at,
+        tried=tuple(row.tried),
     )

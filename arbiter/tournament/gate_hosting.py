@@ -26,11 +26,12 @@ from arbiter.store import (
     TournamentState,
     UnknownTournament,
     Version,
+    check_request_id,
 )
 from arbiter.tournament.gate_planning import CANDIDATE, plan_gate
 from arbiter.tournament.gate_request import NAME, GateBot, GateRequest, gate_spec
 from arbiter.tournament.gate_terms import Form, Mode, Unit
-from arbiter.tournament.hosting import check_request_id, entrant_of
+from arbiter.tournament.hosting import entrant_of
 from arbiter.tournament.ladder_top import ladder_top
 from arbiter.tournament.naming import active_version, read_ladder_top
 from arbiter.tournament.spec import SpecError, TournamentSpec

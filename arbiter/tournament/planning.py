@@ -51,21 +51,23 @@ def enter(entrants: Sequence[EntrantSpec], bots: Versions) -> list[Entrant]:
 
 
 def plan_tournament(
-    tournament_id: str, spec: TournamentSpec, entrants: Sequence[Entrant], now: datetime
+    tournament_id: str, spec: TournamentSpec, entrants: Sequence[Entrant], now: datetime, *, draft: bool = False
 ) -> tuple[Tournament, list[Match]]:
     """The plan, ready for the store: every match of the first stage with its own deal set, whose seed derives from the
-    tournament's.
+    tournament's; of a draft, whose entrants are not yet known, the seed alone.
 
     The tournament's seed is the file's, else 32 bytes drawn from the operating system.
     """
     seed = spec.deal_seed or secrets.token_bytes(SEED_BYTES)
-    sides = spec.sides_of(entrants)
-    groups = spec.format.next_stage(len(sides), sides_per_match(spec.rules), [], lots_of(spec, len(sides), seed))
-    matches = plan_matches(spec, sides, seed, groups, first=0)
+    matches: list[Match] = []
+    if not draft:
+        sides = spec.sides_of(entrants)
+        groups = spec.format.next_stage(len(sides), sides_per_match(spec.rules), [], lots_of(spec, len(sides), seed))
+        matches = plan_matches(spec, sides, seed, groups, first=0)
     tournament = Tournament(
         id=tournament_id,
         name=spec.name,
-        state=TournamentState.SCHEDULED,
+        state=TournamentState.DRAFT if draft else TournamentState.SCHEDULED,
         spec=spec.to_dict(),
         deal_seed=seed,
         created_at=now,

@@ -249,6 +249,8 @@ def load_spec(path: Path) -> TournamentSpec:
         raise SpecError(f"{path}: is not UTF-8 text; a tournament file is TOML") from error
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{path}: is no TOML: {error}") from error
+    if "entry" in data:
+        raise SpecError(f"{path}: entry: is for a service, whose contestants enter; here list [[entrants]]")
     try:
         return parse_spec(data, path.parent)
     except SpecError as error:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -124,14 +125,15 @@ def test_from_a_clean_machine_to_an_active_version(place: Place, base: Path, tmp
         assert gone.stderr.count("\n") == 1
 
 
+@pytest.mark.timeout(300)
 def test_a_competition_from_submissions_to_standings(fresh: Place, tmp_path: Path) -> None:
     """Contestants submit, the host holds a tournament, all follow it; the service is ended in the middle."""
     tokens = {}
     for owner, scope in (("hal", "host"), ("ada", "contestant"), ("bob", "contestant"), ("eve", "spectator")):
         tokens[owner] = json.loads(fresh.run("token", "create", owner, "--scope", scope, "--json").stdout)["token"]
     cup = tmp_path / "cup.toml"
-    bots = "".join(f'[[entrants]]\nbot = "{name}"\n' for name in ("lowest@1", "uniform", "careful", "batch"))
-    cup.write_text(f'name = "cup"\nworkers = 2\n[match]\nboards = 8\n{bots}')
+    listed = "".join(f'[[entrants]]\nbot = "{name}"\n' for name in ("careful", "batch@1"))
+    cup.write_text('name = "cup"\nworkers = 2\n[match]\nboards = 4\n[entry]\n' + listed)
 
     def caller(address: str, certificate: str) -> Callable[..., subprocess.CompletedProcess[str]]:
         def call(owner: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -143,14 +145,23 @@ def test_a_competition_from_submissions_to_standings(fresh: Place, tmp_path: Pat
 
     with service(fresh) as (address, certificate):
         call = caller(address, certificate)
-        for owner, name in (("ada", "lowest"), ("ada", "careful"), ("bob", "uniform"), ("bob", "batch")):
+
+        def submit(owner: str, name: str) -> None:
             sent = call(owner, "bot", "submit", SAMPLES / name, "--wait")
             assert (sent.returncode, sent.stdout) == (0, f"{name}@1 is active\n"), sent.stderr
+
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(submit, ("ada", "ada", "bob", "bob"), ("lowest", "careful", "uniform", "batch")))
         refused = call("ada", "service", "create", cup)
         assert (refused.returncode, "needs a token with scope host" in refused.stderr) == (2, True)
-        made = call("hal", "service", "create", cup, "--start")
+        made = call("hal", "service", "create", cup)
         tournament = made.stdout.strip()
-        assert made.stderr == f"{tournament} is running\n"
+        assert made.stderr == f"{tournament} is draft\n"
+        for owner, version in (("ada", "lowest@1"), ("bob", "uniform")):
+            entered = call(owner, "service", "enter", "cup", version)
+            assert entered.stderr == f"{version.partition('@')[0]}@1 is entered; {tournament} is draft\n"
+        assert "bot 'careful' has not entered" in call("ada", "service", "withdraw", "cup", "careful").stderr
+        assert call("hal", "service", "start", "cup").stderr == f"{tournament} is running\n"
         until(lambda: bool(fresh.workers()), "it is played")
     until(lambda: not fresh.processes(), "nothing outlives the service")
     with service(fresh) as (address, certificate):

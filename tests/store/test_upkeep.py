@@ -16,6 +16,7 @@ from arbiter.store import (
     Accounts,
     AuditEntry,
     Database,
+    Entry,
     Fault,
     Quota,
     Scope,
@@ -24,13 +25,14 @@ from arbiter.store import (
     StoreError,
     Submission,
     Token,
+    TournamentState,
     backup,
     checking,
     copying,
     schema,
 )
 from tests.postgres import Postgres
-from tests.store.support import START, TERM, after, create, everything, leased, result
+from tests.store.support import START, TERM, after, create, everything, leased, result, tournament
 
 ID = "demo-1a2b"
 FIRST, SECOND, THIRD, FOURTH = (SittingKey(ID, match, sitting) for match in range(2) for sitting in range(2))
@@ -55,6 +57,8 @@ def fill(store: Store) -> None:
     )
     store.builds.begin("ducker", 1, START)
     store.requests.note("ada", "r2", "RetireVersion", "ducker@1", START)
+    store.create_tournament(tournament("open", TournamentState.DRAFT), (), (), 1)
+    store.entries.enter("open", Entry("ducker", 1, "ada"), per_owner=1, limit=1, now=START)
 
 
 @pytest.fixture
@@ -105,11 +109,11 @@ def test_a_sound_database_is_found_sound(filled: Database) -> None:
             [f"sitting {THIRD} does not have the attempts that it counts"],
         ),
         (
-            f"UPDATE tournament SET finished_at = '{START.isoformat()}'",
+            f"UPDATE tournament SET finished_at = '{START.isoformat()}' WHERE state = 'running'",
             [f"tournament {ID} is running, which its finishing time, failure or leases contradict"],
         ),
         (
-            "UPDATE tournament SET state = 'paused'",
+            "UPDATE tournament SET state = 'paused' WHERE state = 'running'",
             [f"tournament {ID} is paused, which its finishing time, failure or leases contradict"],
         ),
     ],

@@ -33,7 +33,7 @@ class _TournamentStateEnumTypeWrapper(enum_type_wrapper._EnumTypeWrapper[_Tourna
     TOURNAMENT_STATE_UNSPECIFIED: _TournamentState.ValueType  # 0
     """Not given."""
     TOURNAMENT_STATE_DRAFT: _TournamentState.ValueType  # 1
-    """Being put together."""
+    """Contestants may enter it."""
     TOURNAMENT_STATE_SCHEDULED: _TournamentState.ValueType  # 2
     """Complete, waiting for its start."""
     TOURNAMENT_STATE_RUNNING: _TournamentState.ValueType  # 3
@@ -53,7 +53,7 @@ class TournamentState(_TournamentState, metaclass=_TournamentStateEnumTypeWrappe
 TOURNAMENT_STATE_UNSPECIFIED: TournamentState.ValueType  # 0
 """Not given."""
 TOURNAMENT_STATE_DRAFT: TournamentState.ValueType  # 1
-"""Being put together."""
+"""Contestants may enter it."""
 TOURNAMENT_STATE_SCHEDULED: TournamentState.ValueType  # 2
 """Complete, waiting for its start."""
 TOURNAMENT_STATE_RUNNING: TournamentState.ValueType  # 3
@@ -83,6 +83,7 @@ class Tournament(message.Message):
     SITTINGS_RECORDED_FIELD_NUMBER: builtins.int
     HANDS_FIELD_NUMBER: builtins.int
     CREATE_TIME_FIELD_NUMBER: builtins.int
+    ENTRY_TERMS_FIELD_NUMBER: builtins.int
     id: builtins.str
     """Its id, such as "cup-1a2b"."""
     name: builtins.str
@@ -101,11 +102,15 @@ class Tournament(message.Message):
     """Hands in them."""
     @builtins.property
     def entrants(self) -> containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Names of the entrants, by index."""
+        """Names of the entrants, by index; of a draft, those that entered, in the order in which they did."""
 
     @builtins.property
     def create_time(self) -> timestamp_pb2.Timestamp:
         """When it was made."""
+
+    @builtins.property
+    def entry_terms(self) -> EntryTerms:
+        """Who may enter it while it is a draft; left out where its maker lists all entrants."""
 
     def __init__(
         self,
@@ -120,10 +125,35 @@ class Tournament(message.Message):
         sittings_recorded: builtins.int = ...,
         hands: builtins.int = ...,
         create_time: timestamp_pb2.Timestamp | None = ...,
+        entry_terms: EntryTerms | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = typing.Literal["create_time", b"create_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = typing.Literal["create_time", b"create_time", "entry_terms", b"entry_terms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["create_time", b"create_time", "entrants", b"entrants", "failure", b"failure", "hands", b"hands", "id", b"id", "name", b"name", "rules", b"rules", "sittings", b"sittings", "sittings_recorded", b"sittings_recorded", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["create_time", b"create_time", "entrants", b"entrants", "entry_terms", b"entry_terms", "failure", b"failure", "hands", b"hands", "id", b"id", "name", b"name", "rules", b"rules", "sittings", b"sittings", "sittings_recorded", b"sittings_recorded", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class EntryTerms(message.Message):
+    """Who may enter a tournament."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    PER_OWNER_FIELD_NUMBER: builtins.int
+    LIMIT_FIELD_NUMBER: builtins.int
+    per_owner: builtins.int
+    """Bots that one contestant may enter."""
+    limit: builtins.int
+    """Entrants in all."""
+    def __init__(
+        self,
+        *,
+        per_owner: builtins.int = ...,
+        limit: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["limit", b"limit", "per_owner", b"per_owner"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -293,22 +323,172 @@ class CreateTournamentResponse(message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 @typing.final
+class EnterTournamentRequest(message.Message):
+    """Asks to enter a bot."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    TOURNAMENT_FIELD_NUMBER: builtins.int
+    BOT_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
+    SIDE_FIELD_NUMBER: builtins.int
+    tournament: builtins.str
+    """Id of the tournament."""
+    bot: builtins.str
+    """Name of the bot."""
+    number: builtins.int
+    """Number of the version; 0 for the newest active one."""
+    side: builtins.str
+    """Name of the side that it plays for, where the rule set has teams. A side is its first bot's owner's."""
+    def __init__(
+        self,
+        *,
+        tournament: builtins.str = ...,
+        bot: builtins.str = ...,
+        number: builtins.int = ...,
+        side: builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["bot", b"bot", "number", b"number", "side", b"side", "tournament", b"tournament"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class EnterTournamentResponse(message.Message):
+    """Answers that."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    TOURNAMENT_FIELD_NUMBER: builtins.int
+    @builtins.property
+    def tournament(self) -> Tournament:
+        """The tournament as it is now."""
+
+    def __init__(
+        self,
+        *,
+        tournament: Tournament | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class WithdrawFromTournamentRequest(message.Message):
+    """Asks to take an entry back."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    TOURNAMENT_FIELD_NUMBER: builtins.int
+    BOT_FIELD_NUMBER: builtins.int
+    tournament: builtins.str
+    """Id of the tournament."""
+    bot: builtins.str
+    """Name of the bot."""
+    def __init__(
+        self,
+        *,
+        tournament: builtins.str = ...,
+        bot: builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["bot", b"bot", "tournament", b"tournament"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class WithdrawFromTournamentResponse(message.Message):
+    """Answers that."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    TOURNAMENT_FIELD_NUMBER: builtins.int
+    @builtins.property
+    def tournament(self) -> Tournament:
+        """The tournament as it is now."""
+
+    def __init__(
+        self,
+        *,
+        tournament: Tournament | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class ScheduleTournamentRequest(message.Message):
+    """Asks to close a draft."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    TOURNAMENT_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
+    tournament: builtins.str
+    """Id of the tournament."""
+    request_id: builtins.str
+    """Chosen by the caller, 1 to 64 letters, digits, hyphens and underscores; the same again changes nothing. Empty for none."""
+    def __init__(
+        self,
+        *,
+        tournament: builtins.str = ...,
+        request_id: builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["request_id", b"request_id", "tournament", b"tournament"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class ScheduleTournamentResponse(message.Message):
+    """Answers that."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    TOURNAMENT_FIELD_NUMBER: builtins.int
+    @builtins.property
+    def tournament(self) -> Tournament:
+        """The tournament as it is now."""
+
+    def __init__(
+        self,
+        *,
+        tournament: Tournament | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
 class StartTournamentRequest(message.Message):
     """Asks for the start."""
 
     DESCRIPTOR: descriptor.Descriptor
 
     TOURNAMENT_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
     tournament: builtins.str
     """Id of the tournament."""
+    request_id: builtins.str
+    """Chosen by the caller, 1 to 64 letters, digits, hyphens and underscores; the same again changes nothing. Empty for none."""
     def __init__(
         self,
         *,
         tournament: builtins.str = ...,
+        request_id: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["request_id", b"request_id", "tournament", b"tournament"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -341,16 +521,20 @@ class PauseTournamentRequest(message.Message):
     DESCRIPTOR: descriptor.Descriptor
 
     TOURNAMENT_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
     tournament: builtins.str
     """Id of the tournament."""
+    request_id: builtins.str
+    """Chosen by the caller, 1 to 64 letters, digits, hyphens and underscores; the same again changes nothing. Empty for none."""
     def __init__(
         self,
         *,
         tournament: builtins.str = ...,
+        request_id: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["request_id", b"request_id", "tournament", b"tournament"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -383,16 +567,20 @@ class ResumeTournamentRequest(message.Message):
     DESCRIPTOR: descriptor.Descriptor
 
     TOURNAMENT_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
     tournament: builtins.str
     """Id of the tournament."""
+    request_id: builtins.str
+    """Chosen by the caller, 1 to 64 letters, digits, hyphens and underscores; the same again changes nothing. Empty for none."""
     def __init__(
         self,
         *,
         tournament: builtins.str = ...,
+        request_id: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["request_id", b"request_id", "tournament", b"tournament"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -425,16 +613,20 @@ class CancelTournamentRequest(message.Message):
     DESCRIPTOR: descriptor.Descriptor
 
     TOURNAMENT_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
     tournament: builtins.str
     """Id of the tournament."""
+    request_id: builtins.str
+    """Chosen by the caller, 1 to 64 letters, digits, hyphens and underscores; the same again changes nothing. Empty for none."""
     def __init__(
         self,
         *,
         tournament: builtins.str = ...,
+        request_id: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["request_id", b"request_id", "tournament", b"tournament"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

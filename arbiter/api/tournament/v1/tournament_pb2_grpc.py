@@ -40,6 +40,21 @@ class TournamentServiceStub(object):
                 request_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.CreateTournamentRequest.SerializeToString,
                 response_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.CreateTournamentResponse.FromString,
                 _registered_method=True)
+        self.EnterTournament = channel.unary_unary(
+                '/arbiter.api.tournament.v1.TournamentService/EnterTournament',
+                request_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.EnterTournamentRequest.SerializeToString,
+                response_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.EnterTournamentResponse.FromString,
+                _registered_method=True)
+        self.WithdrawFromTournament = channel.unary_unary(
+                '/arbiter.api.tournament.v1.TournamentService/WithdrawFromTournament',
+                request_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.WithdrawFromTournamentRequest.SerializeToString,
+                response_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.WithdrawFromTournamentResponse.FromString,
+                _registered_method=True)
+        self.ScheduleTournament = channel.unary_unary(
+                '/arbiter.api.tournament.v1.TournamentService/ScheduleTournament',
+                request_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ScheduleTournamentRequest.SerializeToString,
+                response_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ScheduleTournamentResponse.FromString,
+                _registered_method=True)
         self.StartTournament = channel.unary_unary(
                 '/arbiter.api.tournament.v1.TournamentService/StartTournament',
                 request_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.StartTournamentRequest.SerializeToString,
@@ -97,15 +112,38 @@ class TournamentServiceServicer(object):
     """
 
     def CreateTournament(self, request, context):
-        """Makes a tournament between submitted versions; it waits for its start. The same request id again gives the tournament that it
-        made. Needs scope host.
+        """Makes a tournament between submitted versions. With a table [entry] in its definition it is a draft that contestants enter; else
+        it is complete and waits for its start. The same request id again gives the tournament that it made. Needs scope host.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EnterTournament(self, request, context):
+        """Enters a version into a draft, in place of an earlier version of the same bot. It has to be active, and to have been tried out in the
+        tournament's rule set. Fails with FAILED_PRECONDITION once the draft is closed. Needs scope contestant, and the version's owner.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WithdrawFromTournament(self, request, context):
+        """Takes an entry back, while the tournament is a draft. For the entry's owner and the host alone.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ScheduleTournament(self, request, context):
+        """Closes a draft: its entrants are fixed, its matches planned. Versions that are not active any more and sides that are not complete
+        are left out. Needs scope host.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def StartTournament(self, request, context):
-        """Lets a tournament be played; tournaments are played one after the other, in the order of their start. Needs scope host.
+        """Lets a tournament be played, a draft after closing it; tournaments are played one after the other, in the order of their start. Needs scope host.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -182,6 +220,21 @@ def add_TournamentServiceServicer_to_server(servicer, server):
                     servicer.CreateTournament,
                     request_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.CreateTournamentRequest.FromString,
                     response_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.CreateTournamentResponse.SerializeToString,
+            ),
+            'EnterTournament': grpc.unary_unary_rpc_method_handler(
+                    servicer.EnterTournament,
+                    request_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.EnterTournamentRequest.FromString,
+                    response_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.EnterTournamentResponse.SerializeToString,
+            ),
+            'WithdrawFromTournament': grpc.unary_unary_rpc_method_handler(
+                    servicer.WithdrawFromTournament,
+                    request_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.WithdrawFromTournamentRequest.FromString,
+                    response_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.WithdrawFromTournamentResponse.SerializeToString,
+            ),
+            'ScheduleTournament': grpc.unary_unary_rpc_method_handler(
+                    servicer.ScheduleTournament,
+                    request_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ScheduleTournamentRequest.FromString,
+                    response_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ScheduleTournamentResponse.SerializeToString,
             ),
             'StartTournament': grpc.unary_unary_rpc_method_handler(
                     servicer.StartTournament,
@@ -262,6 +315,87 @@ class TournamentService(object):
             '/arbiter.api.tournament.v1.TournamentService/CreateTournament',
             arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.CreateTournamentRequest.SerializeToString,
             arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.CreateTournamentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EnterTournament(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/arbiter.api.tournament.v1.TournamentService/EnterTournament',
+            arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.EnterTournamentRequest.SerializeToString,
+            arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.EnterTournamentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WithdrawFromTournament(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/arbiter.api.tournament.v1.TournamentService/WithdrawFromTournament',
+            arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.WithdrawFromTournamentRequest.SerializeToString,
+            arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.WithdrawFromTournamentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ScheduleTournament(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/arbiter.api.tournament.v1.TournamentService/ScheduleTournament',
+            arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ScheduleTournamentRequest.SerializeToString,
+            arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ScheduleTournamentResponse.FromString,
             options,
             channel_credentials,
             insecure,

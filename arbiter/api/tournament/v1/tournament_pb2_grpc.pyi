@@ -38,11 +38,21 @@ class TournamentServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> TournamentServiceAsyncStub: ...
     CreateTournament: _grpc.UnaryUnaryMultiCallable[_tournament_pb2.CreateTournamentRequest, _tournament_pb2.CreateTournamentResponse]
-    """Makes a tournament between submitted versions; it waits for its start. The same request id again gives the tournament that it
-    made. Needs scope host.
+    """Makes a tournament between submitted versions. With a table [entry] in its definition it is a draft that contestants enter; else
+    it is complete and waits for its start. The same request id again gives the tournament that it made. Needs scope host.
+    """
+    EnterTournament: _grpc.UnaryUnaryMultiCallable[_tournament_pb2.EnterTournamentRequest, _tournament_pb2.EnterTournamentResponse]
+    """Enters a version into a draft, in place of an earlier version of the same bot. It has to be active, and to have been tried out in the
+    tournament's rule set. Fails with FAILED_PRECONDITION once the draft is closed. Needs scope contestant, and the version's owner.
+    """
+    WithdrawFromTournament: _grpc.UnaryUnaryMultiCallable[_tournament_pb2.WithdrawFromTournamentRequest, _tournament_pb2.WithdrawFromTournamentResponse]
+    """Takes an entry back, while the tournament is a draft. For the entry's owner and the host alone."""
+    ScheduleTournament: _grpc.UnaryUnaryMultiCallable[_tournament_pb2.ScheduleTournamentRequest, _tournament_pb2.ScheduleTournamentResponse]
+    """Closes a draft: its entrants are fixed, its matches planned. Versions that are not active any more and sides that are not complete
+    are left out. Needs scope host.
     """
     StartTournament: _grpc.UnaryUnaryMultiCallable[_tournament_pb2.StartTournamentRequest, _tournament_pb2.StartTournamentResponse]
-    """Lets a tournament be played; tournaments are played one after the other, in the order of their start. Needs scope host."""
+    """Lets a tournament be played, a draft after closing it; tournaments are played one after the other, in the order of their start. Needs scope host."""
     PauseTournament: _grpc.UnaryUnaryMultiCallable[_tournament_pb2.PauseTournamentRequest, _tournament_pb2.PauseTournamentResponse]
     """Stops the play of a running tournament within a second: sittings that are being played are ended, and played again after the
     tournament is resumed, with fresh processes; that is held against nobody. Needs scope host.
@@ -70,11 +80,21 @@ class TournamentServiceAsyncStub(TournamentServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateTournament: _aio.UnaryUnaryMultiCallable[_tournament_pb2.CreateTournamentRequest, _tournament_pb2.CreateTournamentResponse]  # type: ignore[assignment]
-    """Makes a tournament between submitted versions; it waits for its start. The same request id again gives the tournament that it
-    made. Needs scope host.
+    """Makes a tournament between submitted versions. With a table [entry] in its definition it is a draft that contestants enter; else
+    it is complete and waits for its start. The same request id again gives the tournament that it made. Needs scope host.
+    """
+    EnterTournament: _aio.UnaryUnaryMultiCallable[_tournament_pb2.EnterTournamentRequest, _tournament_pb2.EnterTournamentResponse]  # type: ignore[assignment]
+    """Enters a version into a draft, in place of an earlier version of the same bot. It has to be active, and to have been tried out in the
+    tournament's rule set. Fails with FAILED_PRECONDITION once the draft is closed. Needs scope contestant, and the version's owner.
+    """
+    WithdrawFromTournament: _aio.UnaryUnaryMultiCallable[_tournament_pb2.WithdrawFromTournamentRequest, _tournament_pb2.WithdrawFromTournamentResponse]  # type: ignore[assignment]
+    """Takes an entry back, while the tournament is a draft. For the entry's owner and the host alone."""
+    ScheduleTournament: _aio.UnaryUnaryMultiCallable[_tournament_pb2.ScheduleTournamentRequest, _tournament_pb2.ScheduleTournamentResponse]  # type: ignore[assignment]
+    """Closes a draft: its entrants are fixed, its matches planned. Versions that are not active any more and sides that are not complete
+    are left out. Needs scope host.
     """
     StartTournament: _aio.UnaryUnaryMultiCallable[_tournament_pb2.StartTournamentRequest, _tournament_pb2.StartTournamentResponse]  # type: ignore[assignment]
-    """Lets a tournament be played; tournaments are played one after the other, in the order of their start. Needs scope host."""
+    """Lets a tournament be played, a draft after closing it; tournaments are played one after the other, in the order of their start. Needs scope host."""
     PauseTournament: _aio.UnaryUnaryMultiCallable[_tournament_pb2.PauseTournamentRequest, _tournament_pb2.PauseTournamentResponse]  # type: ignore[assignment]
     """Stops the play of a running tournament within a second: sittings that are being played are ended, and played again after the
     tournament is resumed, with fresh processes; that is held against nobody. Needs scope host.
@@ -105,8 +125,36 @@ class TournamentServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tournament_pb2.CreateTournamentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tournament_pb2.CreateTournamentResponse, _abc.Awaitable[_tournament_pb2.CreateTournamentResponse]]:
-        """Makes a tournament between submitted versions; it waits for its start. The same request id again gives the tournament that it
-        made. Needs scope host.
+        """Makes a tournament between submitted versions. With a table [entry] in its definition it is a draft that contestants enter; else
+        it is complete and waits for its start. The same request id again gives the tournament that it made. Needs scope host.
+        """
+
+    @_abc_1.abstractmethod
+    def EnterTournament(
+        self,
+        request: _tournament_pb2.EnterTournamentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tournament_pb2.EnterTournamentResponse, _abc.Awaitable[_tournament_pb2.EnterTournamentResponse]]:
+        """Enters a version into a draft, in place of an earlier version of the same bot. It has to be active, and to have been tried out in the
+        tournament's rule set. Fails with FAILED_PRECONDITION once the draft is closed. Needs scope contestant, and the version's owner.
+        """
+
+    @_abc_1.abstractmethod
+    def WithdrawFromTournament(
+        self,
+        request: _tournament_pb2.WithdrawFromTournamentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tournament_pb2.WithdrawFromTournamentResponse, _abc.Awaitable[_tournament_pb2.WithdrawFromTournamentResponse]]:
+        """Takes an entry back, while the tournament is a draft. For the entry's owner and the host alone."""
+
+    @_abc_1.abstractmethod
+    def ScheduleTournament(
+        self,
+        request: _tournament_pb2.ScheduleTournamentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tournament_pb2.ScheduleTournamentResponse, _abc.Awaitable[_tournament_pb2.ScheduleTournamentResponse]]:
+        """Closes a draft: its entrants are fixed, its matches planned. Versions that are not active any more and sides that are not complete
+        are left out. Needs scope host.
         """
 
     @_abc_1.abstractmethod
@@ -115,7 +163,7 @@ class TournamentServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tournament_pb2.StartTournamentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tournament_pb2.StartTournamentResponse, _abc.Awaitable[_tournament_pb2.StartTournamentResponse]]:
-        """Lets a tournament be played; tournaments are played one after the other, in the order of their start. Needs scope host."""
+        """Lets a tournament be played, a draft after closing it; tournaments are played one after the other, in the order of their start. Needs scope host."""
 
     @_abc_1.abstractmethod
     def PauseTournament(

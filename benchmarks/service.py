@@ -88,6 +88,12 @@ async def _measure(sittings: int) -> Cost:
         return await _run(store, Path(data), run)
 
 
+async def _coordinate(store: Store, lead: Lead, desk: Desk, sender: CelerySender) -> TournamentState:
+    coordinator = Coordinator(store, sender, lambda _: lead)
+    desk.changed = coordinator.wake
+    return await coordinator.run_one(TOURNAMENT)
+
+
 async def _run(store: Store, data: Path, run: Path) -> Cost:
     desk, tokens, report = Desk(store), WorkerTokens(store.accounts), data / "worker.json"
     async with EmbeddedRedis(run) as redis, WorkerServer(desk, FileVersions(data), tokens, f"unix:{run}/a") as server:
@@ -107,7 +113,7 @@ async def _run(store: Store, data: Path, run: Path) -> Cost:
         try:
             with Lead(store, f"tournament/{TOURNAMENT}", "benchmark") as lead:
                 cpu, redis_cpu = time.process_time(), _redis_cpu(run)
-                state = await Coordinator(store, lead, desk, sender, TOURNAMENT, 1).run()
+                state = await _coordinate(store, lead, desk, sender)
                 cpu, redis_cpu = time.process_time() - cpu, _redis_cpu(run) - redis_cpu
         finally:
             sender.close()

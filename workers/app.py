@@ -8,45 +8,30 @@ cores are used by more processes. See ``docs/decisions/worker-pool.md``.
 from __future__ import annotations
 
 import asyncio
+import signal
 from functools import cache
 from typing import Final
 
 from celery import Celery
-from celery.signals import worker_shutting_down
+from celery.signals import setup_logging, worker_ready
+from celery.worker import state
 
-from workers.settings import WorkerSettings
+from arbiter.match.routes import TASK
+from workers.settings import WorkerSettings, celery_settings
 from workers.work import Worker
-
-TASK: Final = "hearts.play_sitting"
-"""Name by which the arbiter sends sittings."""
-
-VISIBILITY_TIMEOUT: Final = 12 * 3600
-"""Seconds after which Redis hands out an unacknowledged task again. Longer than any sitting; nothing rests
-on it, because lost work comes back by its lease within seconds."""
 
 app: Final = Celery("workers", set_as_current=False)
 
 
 def configure(settings: WorkerSettings) -> None:
-    """Point the application at its queue; each setting with its reason."""
-    app.conf.update(
-        broker_url=settings.redis_url,
-        task_default_queue=settings.queue,
-        # A task is done when its sitting is reported, so that a broker that survives hands it out again after a crash.
-        task_acks_late=True,
-        # One sitting at a time: what waits in the queue is free for whoever is idle.
-        worker_prefetch_multiplier=1,
-        # The arbiter learns results by RPC.
-        task_ignore_result=True,
-        task_serializer="json",
-        accept_content=["json"],
-        broker_transport_options={"visibility_timeout": VISIBILITY_TIMEOUT},
-        # The queue may start after the worker, and may go away and come back; a worker waits for it.
-        broker_connection_retry_on_startup=True,
-        broker_connection_max_retries=None,
-        worker_send_task_events=False,
-        worker_hijack_root_logger=False,
-    )
+    """Point the application at its queues."""
+    app.conf.update(celery_settings(settings))
+
+
+@cache
+def settings() -> WorkerSettings:
+    """This process's settings."""
+    return WorkerSettings.from_environment()
 
 
 @cache
@@ -58,16 +43,33 @@ def runner() -> asyncio.Runner:
 @cache
 def worker() -> Worker:
     """This process's worker."""
-    return Worker(WorkerSettings.from_environment())
+    return Worker(settings())
 
 
 @app.task(name=TASK)
-def play_sitting(sitting: str) -> None:
-    """Play the sitting with this id and report it."""
+def play_sitting(sitting: str, sent: float) -> None:
+    """Play the sitting with this id, sent at this time in seconds since 1970, and report it."""
     runner().run(worker().work(sitting))
+    if worker().sittings >= settings().recycle:
+        state.should_stop = 0  # type: ignore[assignment]  # the stub knows its first value alone
 
 
-@worker_shutting_down.connect
-def _stop(**_: object) -> None:
-    """End the sitting that is being played: nothing is lost, its lease expires and it is played again."""
-    worker().stop()
+@setup_logging.connect
+def _keep_logging(**_: object) -> None:
+    """Celery leaves logging alone when anybody listens here; it would raise the level of all loggers."""
+
+
+@worker_ready.connect
+def _take_signals(**_: object) -> None:
+    """From now on the first SIGTERM or SIGINT lets the worker finish its sitting, and another one hurries it."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _stop)
+
+
+def _stop(*_: object) -> None:
+    first = state.should_stop is None
+    state.should_stop = 0  # type: ignore[assignment]  # the stub knows its first value alone
+    if first:
+        worker().drain()
+    else:
+        worker().hurry()

@@ -54,11 +54,11 @@ class Backoff:
         self.first = True
         """Whether nothing was waited for yet."""
 
-    async def wait(self) -> None:
-        """Pause."""
+    def draw(self) -> float:
+        """The length of a pause that begins now, in seconds."""
         self.first = False
         pause, self.next = self.next, min(self._longest, 2 * self.next)
-        await asyncio.sleep(pause * random.uniform(0.5, 1.5))
+        return pause * random.uniform(0.5, 1.5)
 
 
 class Line:
@@ -99,7 +99,7 @@ class Line:
             if backoff.first:
                 log.warning("bot version %s: not fetched yet, trying again: %s", digest, cause)
             shutil.rmtree(folder)
-            await backoff.wait()
+            await asyncio.sleep(backoff.draw())
 
     async def _receive(self, digest: str, folder: Path) -> None:
         call = self.stub.FetchBot(pb.FetchBotRequest(digest=digest), metadata=self.metadata)

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
@@ -50,11 +50,15 @@ class Worker:
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings: Final = settings
         self._cage: Final[Cage] = choose_cage(settings.unsafe_processes, settings.hidden, settings.cage)
-        self._spool: Final = Spool(settings.run_folder / "spool")
+        self._spool: Final = Spool(settings.spool_folder)
         self._opened: Line | None = None
         self._bots: Final = BotCache(settings.cache_folder, self._fetch, settings.cache_bytes)
         self._current: asyncio.Task[None] | None = None
-        self._stopping = False
+        self._playing: asyncio.Task[SittingRecord] | None = None
+        self._stopping: Final = asyncio.Event()
+        self._returning = False
+        self.sittings = 0
+        """Sittings that were played here."""
 
     async def check(self) -> None:
         """See that this machine protects from bots as the host requires, before any is run.
@@ -66,7 +70,7 @@ class Worker:
 
     async def work(self, sitting: str) -> None:
         """Play one sitting, from lease to report. Returns also when there is nothing to do or it could not be done."""
-        if self._stopping:
+        if self._stopping.is_set():
             return
         self._current = asyncio.ensure_future(self._work(sitting))
         try:
@@ -82,24 +86,49 @@ class Worker:
         if lease is None:
             return
         progress = Progress()
-        playing = asyncio.ensure_future(self._play(lease.plan, progress))
+        playing = self._playing = asyncio.ensure_future(self._play(lease.plan, progress))
         heartbeat = asyncio.ensure_future(self._keep_lease(sitting, lease, progress, playing))
         started = time.monotonic()
         try:
             # Until the report is through: a sitting that is being reported need not be played again.
             record = await self._outcome(sitting, lease, playing)
+            self._playing = None
             if record is not None:
+                self.sittings += 1
                 report = _report(sitting, lease.attempt, record, time.monotonic() - started)
                 self._spool.put(sitting, lease.attempt, report)
                 await self._send_spooled()
         finally:
             heartbeat.cancel()
 
-    def stop(self) -> None:
-        """End the sitting that is being played; callable from a signal handler."""
-        self._stopping = True
-        if self._current is not None:
-            self._current.get_loop().call_soon_threadsafe(self._current.cancel)
+    def drain(self) -> None:
+        """Take no other sitting; finish the one that is played, or give it back if it takes too long. Callable from a
+        signal handler."""
+        self._on_loop(self._drain)
+
+    def hurry(self) -> None:
+        """Take no other sitting and give the one that is played back now. Callable from a signal handler."""
+        self._on_loop(self._give_back)
+
+    def _on_loop(self, action: Callable[[], None]) -> None:
+        """Run something on the loop of the current sitting; without one there is nothing to end."""
+        if self._current is None:
+            self._stopping.set()
+        else:
+            self._current.get_loop().call_soon_threadsafe(action)
+
+    def _drain(self) -> None:
+        self._stopping.set()
+        log.warning("stopping after this sitting, or in %g s; ask again to hurry", self._settings.drain_seconds)
+        asyncio.get_running_loop().call_later(self._settings.drain_seconds, self._give_back)
+
+    def _give_back(self) -> None:
+        self._stopping.set()
+        if self._playing is not None:
+            self._returning = True
+            self._playing.cancel()
+        elif self._current is not None:
+            self._current.cancel()
 
     async def close(self) -> None:
         """Hang up; before the event loop ends."""
@@ -129,13 +158,14 @@ class Worker:
                     if backoff.first:  # one line, however long it takes
                         where = self._settings.address
                         log.warning("the arbiter at %s can't be reached, trying again: %s", where, error.details())
-                    await backoff.wait()
+                    if await self._stopped_within(backoff.draw()):
+                        return None
                     continue
                 refused = error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
                 level = logging.ERROR if refused else logging.INFO
                 log.log(level, "sitting %s: not leased: %s: %s", sitting, error.code().name, error.details())
                 if refused:  # so that this worker does not take sittings from those that may play them
-                    await asyncio.sleep(MAX_PAUSE)
+                    await self._stopped_within(MAX_PAUSE)
                 return None
             if not backoff.first:
                 log.warning("the arbiter at %s answers again", self._settings.address)
@@ -150,23 +180,43 @@ class Worker:
         """What came of a sitting; None when its lease was lost, or when it could not be played and was given back."""
         try:
             await asyncio.wait({playing})
-            return None if playing.cancelled() else playing.result()
+            if not playing.cancelled():
+                return playing.result()
+            if self._returning:
+                log.warning("sitting %s, attempt %d: given back, for this worker stops", sitting, lease.attempt)
+                await self._release(sitting, lease.attempt, "its worker was stopped", worker_stops=True)
+            return None
         except (ArbiterError, OSError) as error:
             log.error("sitting %s, attempt %d: given back: %s", sitting, lease.attempt, error)
             starved = error.entrant if isinstance(error, Starved) else None
-            request = pb.ReleaseSittingRequest(
-                sitting=sitting, attempt=lease.attempt, reason=str(error), starved_entrant=starved
-            )
-            try:
-                await self._line.stub.ReleaseSitting(request, timeout=CALL_PATIENCE, metadata=self._line.metadata)
-            except grpc.aio.AioRpcError as failure:
-                log.warning("sitting %s: not given back, its lease will expire: %s", sitting, failure.code().name)
-            await asyncio.sleep(RELEASE_PAUSE)
+            await self._release(sitting, lease.attempt, str(error), starved=starved)
+            await self._stopped_within(RELEASE_PAUSE)
             return None
         finally:
             # When this worker is stopped: the bots end before anything else happens.
             playing.cancel()
             await asyncio.wait({playing})
+
+    async def _release(
+        self, sitting: str, attempt: int, reason: str, *, starved: int | None = None, worker_stops: bool = False
+    ) -> None:
+        """Give a sitting back."""
+        request = pb.ReleaseSittingRequest(
+            sitting=sitting, attempt=attempt, reason=reason, starved_entrant=starved, worker_stops=worker_stops
+        )
+        try:
+            await self._line.stub.ReleaseSitting(request, timeout=CALL_PATIENCE, metadata=self._line.metadata)
+        except grpc.aio.AioRpcError as failure:
+            log.warning("sitting %s: not given back, its lease will expire: %s", sitting, failure.code().name)
+
+    async def _stopped_within(self, seconds: float) -> bool:
+        """Rest for a while; whether this worker was told to stop meanwhile."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def _play(self, plan_message: pb.SittingPlan, progress: Progress) -> SittingRecord:
         plan = plan_from_message(plan_message)
@@ -237,7 +287,7 @@ class Worker:
                     if time.monotonic() + backoff.next > deadline:
                         log.warning("sitting %s: not reported yet: %s", report.sitting, error.code().name)
                         return
-                    await backoff.wait()
+                    await asyncio.sleep(backoff.draw())
                     continue
                 log.info("sitting %s: %s", report.sitting, pb.ReportOutcome.Name(answer.outcome))
                 self._spool.remove(path)

@@ -85,6 +85,11 @@ class Runtime:
         """Bots are started with the arbiter's own interpreter."""
         return self.program[:1] == (PYTHON,)
 
+    @property
+    def special(self) -> bool:
+        """Not every machine can be expected to start its bots."""
+        return bool(self.program) and (not self.own_python or bool(self.probe))
+
     def require(self) -> None:
         """See that this machine has what it needs. Runs its probe, uncaged: the table is the host's own.
 

@@ -70,7 +70,7 @@ def copy(
 ) -> None:
     """Copy an SQLite file, whole, into the empty database that ARBITER_DATABASE_URL names, and compare the two."""
     need_server()
-    from arbiter.cli.local import DATABASE_URL
+    from arbiter.cli.options import DATABASE_URL
     from arbiter.store import Database, copying
 
     url = os.environ.get(DATABASE_URL)

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from arbiter.cli.options import DataDir, Json, Listen, RedisUrl, Unsafe, Workers, data_folder, need_server
+from arbiter.cli.options import DataDir, Json, RedisUrl, Unsafe, Workers, data_folder, need_server
 from arbiter.errors import InfrastructureError
 
 BOTS: Final = ("montecarlo", "careful", "moonshooter", "batch", "lowest", "uniform")
@@ -22,7 +22,6 @@ def demo(
     boards: Annotated[int, typer.Option("--boards", min=1, max=10_000, help="Boards per match.")] = BOARDS,
     data_dir: DataDir = None,
     redis: RedisUrl = None,
-    listen: Listen = None,
     workers: Workers = None,
     unsafe_processes: Unsafe = False,
     json: Json = False,
@@ -36,7 +35,7 @@ def demo(
     spec = parse_spec(
         {"name": "demo", "match": {"boards": boards}, "entrants": [{"bot": name} for name in BOTS]}, folder
     )
-    start_event(spec, EventOptions(data_folder(data_dir), redis, listen, workers, unsafe_processes, json))
+    start_event(spec, EventOptions(data_folder(data_dir), redis, workers, unsafe_processes, json))
 
 
 def sample_bots_folder() -> Path:

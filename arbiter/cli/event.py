@@ -16,14 +16,8 @@ import typer
 from rich.text import Text
 
 from arbiter.cli.console import errors, print_json, results_console
-from arbiter.cli.local import (
-    DATABASE_URL,
-    LocalOptions,
-    cancelled_by_sigterm,
-    check_bots,
-    refuse_finished,
-    run_tournament,
-)
+from arbiter.cli.local import LocalOptions, cancelled_by_sigterm, check_bots, refuse_finished, run_tournament
+from arbiter.cli.options import DATABASE_URL
 from arbiter.cli.progress import ProgressView
 from arbiter.cli.tables import crosstable_table, details_tables, faults_table, standings_table
 from arbiter.errors import InfrastructureError, UsageError
@@ -51,14 +45,13 @@ class EventOptions:
 
     data: Path
     redis_url: str | None
-    listen: str | None
     workers: int | None
     unsafe_processes: bool
     json: bool
 
     def local(self, spec: TournamentSpec) -> LocalOptions:
         """The options of a run, with what the tournament says where the command line was silent."""
-        return LocalOptions(self.data, self.redis_url, self.listen, self.workers or spec.workers, self.unsafe_processes)
+        return LocalOptions(self.data, self.redis_url, self.workers or spec.workers, self.unsafe_processes)
 
 
 def database_in(data: Path) -> str | Path:
@@ -174,8 +167,6 @@ def resume_command(tournament_id: str, options: EventOptions, words: Sequence[st
     words = [program(), *words, tournament_id, *_data_option(options)]
     if options.redis_url:
         words += ["--redis", hide_passwords(options.redis_url)]
-    if options.listen:
-        words += ["--listen", options.listen]
     if options.workers:
         words += ["--workers", str(options.workers)]
     if options.unsafe_processes:

@@ -13,7 +13,7 @@ from arbiter.api.gate.v1 import gate_pb2 as pb
 from arbiter.cli.dialling import ApiToken, Authority, Plain, ServerAddress, server_of
 from arbiter.cli.gate_at_service import follow_gate, gate_at_service
 from arbiter.cli.gate_outputs import Outputs
-from arbiter.cli.options import DataDir, Json, Listen, RedisUrl, Unsafe, Workers, data_folder, need_server
+from arbiter.cli.options import DataDir, Json, RedisUrl, Unsafe, Workers, data_folder, need_server
 from arbiter.errors import UsageError
 
 OPPONENTS: Final = ("careful", "batch", "moonshooter")
@@ -142,7 +142,6 @@ def gate(
     ] = False,
     data_dir: DataDir = None,
     redis: RedisUrl = None,
-    listen: Listen = None,
     workers: Workers = None,
     unsafe_processes: Unsafe = False,
     json: Json = False,
@@ -189,7 +188,7 @@ def gate(
     from arbiter.tournament.gate_request import GateRequest
     from arbiter.tournament.gate_terms import Form, Mode, Unit
 
-    options = EventOptions(data_folder(data_dir), redis, listen, workers, unsafe_processes, json)
+    options = EventOptions(data_folder(data_dir), redis, workers, unsafe_processes, json)
     if resume is not None:
         raise typer.Exit(resume_gate(resume, max_boards, options, outputs))
     with open_store(options.data) as store:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
@@ -31,14 +31,14 @@ class GateView(ProgressView):
         super().__init__(console)
         self._judge: Final = judge
 
-    async def follow(self, store: Store, tournament: str, live: Mapping[SittingKey, int]) -> None:
+    async def follow(self, store: Store, tournament: str, live: Callable[[], Mapping[SittingKey, int]]) -> None:
         """Draw until cancelled."""
         if not self._console.is_terminal:
             await self._write_lines()
         with Live(console=self._console, refresh_per_second=4, transient=True) as display:
             while True:
                 progress = await asyncio.to_thread(store.progress, tournament)
-                head = Text.assemble((tournament, "bold"), f"  {progress.hands + sum(live.values()):,} hands")
+                head = Text.assemble((tournament, "bold"), f"  {progress.hands + sum(live().values()):,} hands")
                 latest = self._judge.latest
                 picture = gate_picture(None if latest is None else report_message(latest))
                 display.update(Group(head, *picture, *self._warning()))

@@ -20,7 +20,7 @@ from arbiter.cli.submission import read_version
 from arbiter.errors import UsageError
 
 app = typer.Typer(
-    help="Hold and follow tournaments at a service (see arbiter serve).", no_args_is_help=True, rich_markup_mode=None
+    help="Hold and follow tournaments at a service (see arbiter up).", no_args_is_help=True, rich_markup_mode=None
 )
 
 TournamentId = Annotated[str, typer.Argument(metavar="ID", help="The tournament's id.")]
@@ -47,7 +47,7 @@ class TournamentClient:
 
 @app.callback()
 def _group() -> None:
-    """Hold and follow tournaments at a service (see arbiter serve)."""
+    """Hold and follow tournaments at a service (see arbiter up)."""
 
 
 @app.command()

@@ -9,35 +9,30 @@ import os
 import secrets
 import signal
 import socket
-import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-import arbiter
 from arbiter.cage import Cage, CageSettings, Launch, choose_cage, load_manifest
 from arbiter.cli.progress import ProgressView
+from arbiter.cli.worker_processes import Workplace, worker_commands
 from arbiter.errors import InfrastructureError, UsageError
 from arbiter.links import BotHost, LinkLost, ProcessLink
+from arbiter.match.routes import CPU_CLASSES, SERVICE
 from arbiter.packages import FileVersions, Versions
 from arbiter.service import WorkerServer, WorkerTokens
 from arbiter.store import Entrant, LeadershipLost, Store, StoreUnavailable, TournamentState
-from arbiter.supervisor.children import Command
 from arbiter.supervisor.keeper import Keeper, Patience
 from arbiter.supervisor.redis import EmbeddedRedis, check_redis
 from arbiter.supervisor.rundir import RunDirectory, lock_file
 from arbiter.tournament import CelerySender, Coordinator, Desk, Lead, SpecError
 
-DATABASE_URL: Final = "ARBITER_DATABASE_URL"
-"""Variable that names a database in place of the file in the data folder. Not an option: it may hold a password, which
-every user of the machine could read on the command line."""
-
 log = logging.getLogger(__name__)
 
 STOP_GRACE: Final = 1.0
-"""Seconds that a worker has to end when asked. Ending it sooner loses nothing: its sitting is played again."""
+"""Seconds that a worker has to give its sitting back when asked. Ending it sooner loses nothing: it is played again."""
 
 STARTS_AT_ONCE: Final = 8
 """Bots that are started side by side when all are tried out."""
@@ -54,7 +49,6 @@ class LocalOptions:
 
     data: Path
     redis_url: str | None
-    listen: str | None
     workers: int
     unsafe_processes: bool
 
@@ -162,15 +156,12 @@ async def run_tournament(
     view: ProgressView,
     begin: Callable[[], None] = lambda: None,
     enough: Callable[[], bool] = lambda: False,
-    *,
-    hosted: bool = False,
 ) -> TournamentState:
     """Run or resume a tournament to its end, or until what is recorded is ``enough``, or until it is paused or
     cancelled; returns the state that it then has.
 
     When it ends in any other way, everything that was started is ended and the tournament is paused; what was recorded
-    stays. A ``hosted`` tournament stays running then, and is not set running here: those are decisions of its
-    host. ``begin`` is called as soon as everything that can be missing is there: it writes the plan of a new
+    stays. ``begin`` is called as soon as everything that can be missing is there: it writes the plan of a new
     tournament, so that a failed start leaves none behind.
 
     Raises:
@@ -198,31 +189,40 @@ async def run_tournament(
                 await check_redis(options.redis_url)
                 redis_url, watch_redis = options.redis_url, asyncio.Event().wait
             tokens = WorkerTokens(store.accounts)
-            listen = options.listen or f"unix:{run / 'arbiter.sock'}"
+            listen = f"unix:{run / 'arbiter.sock'}"
             server = await stack.enter_async_context(WorkerServer(desk, options.bots, tokens, listen))
             begin()
-            if not hosted:
-                _set_running(lead.store, tournament)
+            _set_running(lead.store, tournament)
             _free(lead.store, tournament)
-            queue = f"arbiter.{tournament}"
-            commands = [
-                _worker_command(number, options, run, redis_url, queue, server.address, tokens.own)
-                for number in range(1, options.workers + 1)
-            ]
-            sender = CelerySender(redis_url, queue)
+            place = Workplace(
+                redis_url,
+                server.address,
+                tokens.own,
+                run,
+                cache=options.data / "cache",
+                spool=run / "spool",
+                drain_seconds=0.0,
+                queue=f"{SERVICE}.{tournament}",
+                hidden=(options.data,),
+                unsafe_processes=options.unsafe_processes,
+                cpus=max(CPU_CLASSES),  # whatever a tournament asks for, there is this machine alone
+            )
+            sender = CelerySender(redis_url, place.queue)
             stack.callback(sender.close)
-            coordinator = Coordinator(store, lead, desk, sender, tournament, options.workers, view.trouble, enough)
+            coordinator = Coordinator(store, sender, lambda _: lead, view.trouble, lambda _: enough())
+            desk.changed = coordinator.wake
+            commands = worker_commands(options.workers, place, logs=True)
             keeper = Keeper(commands, patience=Patience(grace=STOP_GRACE))
             try:
                 return await _first_end(
-                    coordinator.run(), keeper.run(), watch_redis(), view.follow(store, tournament, desk.live)
+                    coordinator.run_one(tournament),
+                    keeper.run(),
+                    watch_redis(),
+                    view.follow(store, tournament, lambda: desk.live),
                 )
             finally:
                 try:
-                    if hosted:
-                        _free(lead.store, tournament)
-                    else:
-                        _pause(lead.store, tournament)
+                    _pause(lead.store, tournament)
                 except (LeadershipLost, StoreUnavailable) as error:
                     log.warning("tournament %s stays as it is: %s", tournament, error)
 
@@ -267,29 +267,6 @@ async def _first_end(work: Awaitable[TournamentState], *company: Awaitable[objec
         for task in (main, *others):
             task.cancel()
         await asyncio.gather(main, *others, return_exceptions=True)
-
-
-def _worker_command(
-    number: int, options: LocalOptions, run: Path, redis_url: str, queue: str, address: str, token: str
-) -> Command:
-    # The workers' package comes from where this one does, whatever lies in the folder that the command was called in.
-    package = str(Path(arbiter.__file__).resolve().parent.parent)
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")])),
-        "ARBITER_REDIS_URL": redis_url,
-        "ARBITER_QUEUE": queue,
-        "ARBITER_WORKER_ADDRESS": address,
-        "ARBITER_WORKER_TOKEN": token,
-        "ARBITER_RUN_DIR": str(run),
-        "ARBITER_CACHE_DIR": str(options.data / "cache"),
-        "ARBITER_HIDDEN": str(options.data),
-        "ARBITER_UNSAFE_PROCESSES": "1" if options.unsafe_processes else "0",
-        "ARBITER_WORKER_NAME": f"worker-{number}",
-    }
-    environment.pop(DATABASE_URL, None)  # the arbiter alone opens the database
-    argv = [sys.executable, "-P", "-m", "workers"]
-    return Command(f"worker {number}", argv, run / f"worker-{number}.log", environment)
 
 
 @contextlib.contextmanager

@@ -41,7 +41,8 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("gate")(gate.gate)
-app.command("serve")(serve.serve)
+for service in (serve.up, serve.serve, serve.coordinator, serve.worker):
+    app.command()(service)
 app.add_typer(tournament.app, name="tournament")
 app.add_typer(replay.app, name="replay")
 app.add_typer(bot.app, name="bot")

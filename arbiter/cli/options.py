@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from arbiter.errors import InfrastructureError, UsageError
+
+DATABASE_URL: Final = "ARBITER_DATABASE_URL"
+"""Variable that names a database in place of the file in the data folder. Not an option: it may hold a password, which
+every user of the machine could read on the command line."""
 
 DataDir = Annotated[
     Path | None,
@@ -34,7 +38,7 @@ Listen = Annotated[
         "--listen",
         envvar="ARBITER_LISTEN",
         show_default=False,
-        help="Where workers reach the arbiter, as HOST:PORT; by default a private unix socket.",
+        help="HOST:PORT or unix:PATH where workers on other machines dial.",
     ),
 ]
 Workers = Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -35,8 +35,8 @@ class ProgressView:
         if not self._console.is_terminal:
             self._console.print(f"warning: {line}", markup=False, highlight=False, soft_wrap=True)
 
-    async def follow(self, store: Store, tournament: str, live: Mapping[SittingKey, int]) -> None:
-        """Draw until cancelled."""
+    async def follow(self, store: Store, tournament: str, live: Callable[[], Mapping[SittingKey, int]]) -> None:
+        """Draw until cancelled; ``live`` gives the hands played so far in sittings that are being played."""
         if not self._console.is_terminal:
             await asyncio.Event().wait()
         started = time.monotonic()
@@ -54,7 +54,7 @@ class ProgressView:
                     continue
                 if standing.progress.matches_complete != progress.matches_complete:
                     standing = await asyncio.to_thread(report, store, tournament)
-                playing = sum(list(live.values()))
+                playing = sum(live().values())
                 done = progress.hands + playing
                 rate = (done - first.hands) / max(0.1, time.monotonic() - started)
                 display.update(self._draw(standing, progress, done, sittings, rate))

@@ -1,85 +1,198 @@
-"""The parts of ``arbiter serve`` put together."""
+"""The parts of a service put together: its API, its coordinator, its workers, or all of them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 import grpc
 
-from arbiter.cage import CageSettings
-from arbiter.cli.hosted import Hosted
-from arbiter.cli.local import LocalOptions, versions_lock
+from arbiter.cage import CageSettings, choose_cage
+from arbiter.cli.local import versions_lock
+from arbiter.cli.running import Running
+from arbiter.cli.worker_processes import Workplace, worker_commands
 from arbiter.engine import rule_set
-from arbiter.packages import Builder
+from arbiter.match.routes import SERVICE
+from arbiter.packages import Builder, FileVersions
 from arbiter.registry.life import Life
 from arbiter.registry.registry import Registry
 from arbiter.registry.sweeping import Sweeper
 from arbiter.registry.validation import Validator
+from arbiter.service import WorkerServer, WorkerTokens
 from arbiter.service.gate_service import GateServicer
 from arbiter.service.public import PublicServer
 from arbiter.service.rates import Rates
 from arbiter.service.registry_service import RegistryServicer
 from arbiter.service.tournament_service import TournamentServicer
 from arbiter.store import Store
+from arbiter.supervisor.keeper import Keeper, Patience
 from arbiter.supervisor.redis import EmbeddedRedis, redis_client
 from arbiter.supervisor.rundir import RunDirectory
+from arbiter.tournament import CelerySender, Coordinator, Desk
+from arbiter.tournament.coordinator import leads_of
 from arbiter.tournament.gate_hosting import GateHosting
 from arbiter.tournament.hosting import Hosting
+from arbiter.tournament.judges import Judges
+from arbiter.tournament.leading import process_name
 
 REDIS_PATIENCE: Final = 0.5
 """Seconds that a call waits for Redis, which counts it, before it goes on uncounted."""
 
+KILL_AFTER: Final = 15.0
+"""Seconds beyond its drain time that a worker has to give its sitting back, end its bots and go."""
+
 
 @dataclass(frozen=True, slots=True)
-class Service:
-    """A service that answers calls."""
+class ServiceOptions:
+    """What the command line and the environment said."""
 
+    data: Path
+    """Holds the versions of bots, and what is on its way in."""
+    redis_url: str | None
+    queue: str = SERVICE
+    """What the queues are called: several services may share a Redis."""
+    unsafe_processes: bool = False
+    listen: str = ""
+    """Where callers dial."""
+    credentials: grpc.ServerCredentials | None = None
+    """For TLS there; None for plain text."""
+    rules: tuple[str, ...] = ()
+    """Names of the rule sets in which new versions are tried out."""
+    worker_listen: str | None = None
+    """Where workers on other machines dial."""
+    worker_credentials: grpc.ServerCredentials | None = None
+    workers: int = 0
+    """Worker processes beside it."""
+    drain_seconds: float = 60.0
+    """How long a worker may go on with its sitting when it is asked to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Api:
     address: str
-    jobs: tuple[Callable[[], Awaitable[None]], ...]
-    """What has to run meanwhile, each until it is cancelled."""
+    worker_address: str | None
+    tokens: WorkerTokens
+    desk: Desk
+    jobs: tuple[Callable[[], Awaitable[object]], ...]
+
+    @property
+    def says(self) -> tuple[str, ...]:
+        """Where it is."""
+        workers = () if self.worker_address is None else (f"serving workers at {self.worker_address}",)
+        return (f"serving at {self.address}", *workers)
 
 
 @asynccontextmanager
-async def public_service(
-    store: Store,
-    listen: str,
-    credentials: grpc.ServerCredentials | None,
-    rules: Sequence[str],
-    options: LocalOptions,
-) -> AsyncIterator[Service]:
-    """A service that answers while it is entered.
+async def api_alone(store: Store, options: ServiceOptions) -> AsyncIterator[Running]:
+    """What callers and workers dial, without a coordinator: ``arbiter serve``."""
+    async with AsyncExitStack() as stack:
+        url, jobs = await _redis(stack, options)
+        api = await _api(stack, store, replace(options, redis_url=url), lambda: None)
+        yield Running(api.says, (*jobs, *api.jobs))
 
-    Args:
-        store: plans, results, tokens and versions.
-        listen: where to serve.
-        credentials: for TLS; None for plain text.
-        rules: names of the rule sets in which new versions are tried out.
-        options: how tournaments are run; below its data folder are the bots and what is on its way in.
-    """
-    data = options.data
-    contents = options.bots
+
+@asynccontextmanager
+async def coordination(store: Store, options: ServiceOptions) -> AsyncIterator[Running]:
+    """What keeps work flowing: ``arbiter coordinator``."""
+    async with AsyncExitStack() as stack:
+        coordinator = _coordinator(stack, store, options)
+        yield Running(("coordinating",), (coordinator.run,))
+
+
+@asynccontextmanager
+async def everything(store: Store, options: ServiceOptions) -> AsyncIterator[Running]:
+    """All of it on one machine: ``arbiter up``."""
+    async with AsyncExitStack() as stack:
+        run = stack.enter_context(RunDirectory())
+        if options.unsafe_processes:
+            run.chmod(0o711)  # without a cage, bots of a service of root are other users
+        url, jobs = await _redis(stack, options)
+        options = replace(options, redis_url=url)
+        coordinator = _coordinator(stack, store, options)
+        api = await _api(stack, store, options, coordinator.wake)
+        api.desk.changed = coordinator.wake
+        own = WorkerServer(api.desk, FileVersions(options.data / "bots"), api.tokens, f"unix:{run / 'arbiter.sock'}")
+        await stack.enter_async_context(own)
+        place = Workplace(
+            url,
+            own.address,
+            api.tokens.own,
+            run,
+            cache=options.data / "cache",
+            spool=options.data / "spool",
+            drain_seconds=options.drain_seconds,
+            queue=options.queue,
+            hidden=(options.data,),
+            unsafe_processes=options.unsafe_processes,
+        )
+        keeper = _keeper(options.workers, place, "worker")
+        says = (*api.says, f"{_counted(options.workers)} here")
+        yield Running(says, (*jobs, *api.jobs, coordinator.run, keeper.run), keeper.hurry)
+
+
+@asynccontextmanager
+async def workers(count: int, place: Workplace, name: str) -> AsyncIterator[Running]:
+    """Worker processes of a service elsewhere: ``arbiter worker``."""
+    keeper = _keeper(count, place, name)
+    yield Running((f"{_counted(count)} for the arbiter at {place.address}",), (keeper.run,), keeper.hurry)
+
+
+def _counted(count: int) -> str:
+    return "1 worker" if count == 1 else f"{count} workers"
+
+
+def _keeper(count: int, place: Workplace, name: str) -> Keeper:
+    patience = Patience(grace=place.drain_seconds + KILL_AFTER)
+    return Keeper(worker_commands(count, place, name), patience=patience)
+
+
+async def _redis(
+    stack: AsyncExitStack, options: ServiceOptions
+) -> tuple[str, tuple[Callable[[], Awaitable[object]], ...]]:
+    """The URL of the Redis that was named, else of one that is started here; and what has to run for it."""
+    if options.redis_url is not None:
+        return options.redis_url, ()
+    redis = await stack.enter_async_context(EmbeddedRedis(stack.enter_context(RunDirectory())))
+    return redis.url, (redis.watch,)
+
+
+def _coordinator(stack: AsyncExitStack, store: Store, options: ServiceOptions) -> Coordinator:
+    assert options.redis_url is not None
+    sender = CelerySender(options.redis_url, options.queue)
+    stack.callback(sender.close)
+    table = CageSettings.from_environment().runtimes
+    special = [name for name, runtime in table.items() if runtime.special]
+    return Coordinator(store, sender, leads_of(store, process_name()), enough=Judges(store).enough, runtimes=special)
+
+
+async def _api(stack: AsyncExitStack, store: Store, options: ServiceOptions, started: Callable[[], None]) -> _Api:
+    """What callers dial, and workers of other machines; ``started`` is called when there is something to play."""
+    assert options.redis_url is not None
+    data, settings = options.data, CageSettings.from_environment()
+    contents = FileVersions(data / "bots")
     builder = Builder(contents, data / "staging", unsafe=options.unsafe_processes, hidden=(data,))
-    validator = Validator(options.cage, {name: rule_set(name) for name in rules})
-    life = Life(store, contents, builder, validator, CageSettings.from_environment().runtimes)
+    cage = choose_cage(options.unsafe_processes, [data], settings)
+    life = Life(
+        store, contents, builder, Validator(cage, {name: rule_set(name) for name in options.rules}), settings.runtimes
+    )
+    stack.enter_context(versions_lock(data))
+    client = redis_client(options.redis_url, REDIS_PATIENCE)
+    stack.push_async_callback(client.aclose)
+    desk, tokens = Desk(store), WorkerTokens(store.accounts)
+    worker_address = None
+    if options.worker_listen is not None:
+        for_workers = WorkerServer(desk, contents, tokens, options.worker_listen, options.worker_credentials)
+        worker_address = (await stack.enter_async_context(for_workers)).address
     kept = Registry(store, contents, data / "registry")
     registry = RegistryServicer(store, kept, life.wake)
     sweeper = Sweeper(store, contents, kept.uploads, (data / "staging", data / "registry" / "staging"))
-    jobs: list[Callable[[], Awaitable[None]]] = [life.run, sweeper.run]
-    async with AsyncExitStack() as stack:
-        stack.enter_context(versions_lock(data))
-        if options.redis_url is None:
-            redis = await stack.enter_async_context(EmbeddedRedis(stack.enter_context(RunDirectory())))
-            options = replace(options, redis_url=redis.url)
-            jobs.append(redis.watch)
-        assert options.redis_url is not None
-        client = redis_client(options.redis_url, REDIS_PATIENCE)
-        stack.push_async_callback(client.aclose)
-        hosted = Hosted(store, options)
-        jobs.append(hosted.run)
-        tournaments = TournamentServicer(store, Hosting(store, contents), hosted.wake)
-        gates = GateServicer(store, GateHosting(store, contents), hosted.wake)
-        server = PublicServer(registry, tournaments, gates, store.accounts, listen, credentials, rates=Rates(client))
-        yield Service((await stack.enter_async_context(server)).address, tuple(jobs))
+    tournaments = TournamentServicer(store, Hosting(store, contents), started)
+    gates = GateServicer(store, GateHosting(store, contents), started)
+    server = PublicServer(
+        registry, tournaments, gates, store.accounts, options.listen, options.credentials, rates=Rates(client)
+    )
+    address = (await stack.enter_async_context(server)).address
+    return _Api(address, worker_address, tokens, desk, (life.run, sweeper.run))

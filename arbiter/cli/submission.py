@@ -214,7 +214,7 @@ def _place(
     from arbiter.cli.local import LocalOptions
     from arbiter.cli.local_bots import LocalBots
 
-    options = LocalOptions(data_folder(data_dir), None, None, 0, unsafe_processes)
+    options = LocalOptions(data_folder(data_dir), None, 0, unsafe_processes)
     return LocalBots(options, rules or ("black_lady",))
 
 

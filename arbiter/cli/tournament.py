@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from arbiter.cli.console import errors, print_json, results_console
-from arbiter.cli.options import DataDir, Json, Listen, RedisUrl, Unsafe, Workers, data_folder, need_server
+from arbiter.cli.options import DataDir, Json, RedisUrl, Unsafe, Workers, data_folder, need_server
 
 app = typer.Typer(help="Run tournaments and read their results.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -22,7 +22,6 @@ def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The tournament file, see docs/tournament-file.md.")],
     data_dir: DataDir = None,
     redis: RedisUrl = None,
-    listen: Listen = None,
     workers: Workers = None,
     unsafe_processes: Unsafe = False,
     json: Json = False,
@@ -32,7 +31,7 @@ def run(
     from arbiter.cli.event import EventOptions, start_event
     from arbiter.tournament import load_spec
 
-    options = EventOptions(data_folder(data_dir), redis, listen, workers, unsafe_processes, json)
+    options = EventOptions(data_folder(data_dir), redis, workers, unsafe_processes, json)
     start_event(load_spec(file), options)
 
 
@@ -41,7 +40,6 @@ def resume(
     tournament: TournamentId,
     data_dir: DataDir = None,
     redis: RedisUrl = None,
-    listen: Listen = None,
     workers: Workers = None,
     unsafe_processes: Unsafe = False,
     json: Json = False,
@@ -50,7 +48,7 @@ def resume(
     need_server()
     from arbiter.cli.event import EventOptions, resume_event
 
-    resume_event(tournament, EventOptions(data_folder(data_dir), redis, listen, workers, unsafe_processes, json))
+    resume_event(tournament, EventOptions(data_folder(data_dir), redis, workers, unsafe_processes, json))
 
 
 @app.command("list")

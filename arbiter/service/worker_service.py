@@ -100,7 +100,14 @@ class WorkerServicer(worker_pb2_grpc.WorkerServiceServicer):
         """See the contract."""
         try:
             starved = request.starved_entrant if request.HasField("starved_entrant") else None
-            await asyncio.to_thread(self._desk.release, request.sitting, request.attempt, request.reason, starved)
+            await asyncio.to_thread(
+                self._desk.release,
+                request.sitting,
+                request.attempt,
+                request.reason,
+                starved,
+                counted=not request.worker_stops,
+            )
         except ArbiterError as error:
             await context.abort(_status(error), str(error))
         return pb.ReleaseSittingResponse()

@@ -146,9 +146,11 @@ def recall(session: Session, tournament: str, note: str) -> None:
 
 
 def release(
-    session: Session, key: SittingKey, attempt: int, note: str, max_attempts: int, starved_entrant: int | None
+    session: Session, key: SittingKey, attempt: int, note: str, max_attempts: int | None, starved_entrant: int | None
 ) -> SittingState:
     """End an attempt that holds its lease as an infrastructure failure; returns the sitting's state after it.
+
+    With None for `max_attempts` it is none, and nothing is counted.
 
     Changes nothing when the attempt holds no lease; raises `UnknownSitting`.
     """
@@ -158,11 +160,14 @@ def release(
     row = attempt_of(session, sitting, key, attempt)
     if row.outcome is not AttemptOutcome.RUNNING:
         return sitting.state
-    row.outcome = AttemptOutcome.INFRASTRUCTURE
+    row.outcome = AttemptOutcome.RECALLED if max_attempts is None else AttemptOutcome.INFRASTRUCTURE
     row.note = note
     row.starved_entrant = starved_entrant
-    sitting.infrastructure += 1
-    sitting.state = SittingState.FAILED if sitting.infrastructure >= max_attempts else SittingState.PLANNED
+    sitting.state = SittingState.PLANNED
+    if max_attempts is not None:
+        sitting.infrastructure += 1
+        if sitting.infrastructure >= max_attempts:
+            sitting.state = SittingState.FAILED
     return sitting.state
 
 

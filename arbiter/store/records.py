@@ -183,7 +183,7 @@ class AttemptOutcome(StrEnum):
     LOST = "lost"  #: its lease expired, or its worker asked for the sitting anew
     RECORDED = "recorded"  #: its result stands
     SUPERSEDED = "superseded"  #: the result of another attempt stands
-    RECALLED = "recalled"  #: its tournament was paused or ended; held against nobody
+    RECALLED = "recalled"  #: its tournament was paused or ended, or its worker stopped; held against nobody
     INFRASTRUCTURE = "infrastructure"  #: its worker gave it back: the machine failed, not a bot
 
 

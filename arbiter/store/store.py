@@ -268,16 +268,18 @@ class Store:
         note: str,
         *,
         starved_entrant: int | None = None,
+        counted: bool = True,
         max_attempts: int = MAX_ATTEMPTS,
     ) -> SittingState:
         """Give a sitting back for an infrastructure failure, `note` being what failed; returns the sitting's state.
 
         The sitting is planned again, or failed when this was failure number `max_attempts`. An attempt that no longer
         holds the lease changes nothing, so a repeated report counts once. `starved_entrant` is whose time was up on a
-        starved machine, where that is what failed. Raises `UnknownSitting`.
+        starved machine, where that is what failed. A worker that is stopped gives its sitting back uncounted. Raises
+        `UnknownSitting`.
         """
         with self._write() as session:
-            return leasing.release(session, key, attempt, note, max_attempts, starved_entrant)
+            return leasing.release(session, key, attempt, note, max_attempts if counted else None, starved_entrant)
 
     def retry_failed(self, tournament: str) -> list[SittingKey]:
         """Plan failed sittings anew with all their tries; returns them in schedule order."""

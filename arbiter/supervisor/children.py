@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,13 +26,13 @@ class Command:
     Attributes:
         name: what messages call the child, e.g. ``worker 2``.
         argv: program and arguments; the program is looked for on PATH.
-        log: file that stdout and stderr are appended to; made with mode 0600 when missing.
+        log: file that stdout and stderr are appended to, made with mode 0600 when missing; None: the owner's stderr.
         env: the whole environment; None is the owner's.
     """
 
     name: str
     argv: Sequence[str]
-    log: Path
+    log: Path | None
     env: Mapping[str, str] | None = field(default=None, repr=False)
 
 
@@ -62,7 +63,7 @@ class Child:
             where = f": {error.filename}" if error.filename else ""
             raise InfrastructureError(
                 f"{command.name} can't be started: {error.strerror}{where}; "
-                f"it needs {command.log} to be writable and room for a process"
+                f"it needs {command.log or 'stderr'} to be writable and room for a process"
             ) from error
         # No thread of a pool, for these are waited for at the end of the event loop.
         threading.Thread(target=self._watch, name=f"watch {command.name}", daemon=True).start()
@@ -82,6 +83,10 @@ class Child:
         await self._ended.wait()
         assert self._exit is not None
         return self._exit
+
+    def terminate(self) -> None:
+        """Send SIGTERM; its end is not waited for."""
+        self._signal(signal.SIGTERM)
 
     async def stop(self, grace: float) -> int:
         """Send SIGTERM, wait up to `grace` seconds, kill its process group, wait; returns its `exit`.
@@ -107,6 +112,8 @@ class Child:
 
     def last_lines(self, count: int) -> list[str]:
         """The last `count` lines of its own in the log (empty ones left out); what ran before it is not among them."""
+        if self.command.log is None:
+            return []
         try:
             with self.command.log.open("rb") as log:
                 size = log.seek(0, os.SEEK_END)
@@ -147,9 +154,12 @@ def describe_exit(status: int) -> str:
 
 def _spawn(command: Command) -> tuple[subprocess.Popen[bytes], int]:
     """The started process, and the size of the log before it."""
-    log = os.open(command.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    try:
+    if command.log is None:
+        log, size = os.dup(sys.stderr.fileno()), 0
+    else:
+        log = os.open(command.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         size = os.fstat(log).st_size
+    try:
         process = subprocess.Popen(
             launch_command(command.argv),
             env=command.env,

@@ -55,7 +55,8 @@ def log_event(event: Event) -> None:
             _LOG.info("%s: started as process %d", name, pid)
         case Ended(name, exit_status, life, _, delay):
             then = "given up" if delay is None else f"starting it again in {delay:.1f} s"
-            _LOG.warning("%s: %s after %.1f s; %s", name, describe_exit(exit_status), life, then)
+            level = logging.INFO if exit_status == 0 else logging.WARNING  # a worker that has played enough ends so
+            _LOG.log(level, "%s: %s after %.1f s; %s", name, describe_exit(exit_status), life, then)
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class Keeper:
         self._report = report
         self._stopping = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        self._children: set[Child] = set()
 
     async def run(self) -> None:
         """Keep the children running until `stop` is called; when this ends in any way, so have they.
@@ -122,6 +124,11 @@ class Keeper:
         for task in done:
             task.result()
 
+    def hurry(self) -> None:
+        """Ask the children that are still there once more."""
+        for child in self._children:
+            child.terminate()
+
     async def stop(self) -> None:
         """Ask all children to end, kill those that do not within the grace, and wait until they have ended."""
         self._stopping.set()
@@ -134,6 +141,7 @@ class Keeper:
         while not self._stopping.is_set():
             started = time.monotonic()
             child = Child(command)
+            self._children.add(child)
             try:
                 self._report(Started(command.name, child.pid))
                 await self._until_stopping_or(child)
@@ -141,6 +149,7 @@ class Keeper:
                 life = time.monotonic() - started
             finally:
                 status = await child.stop(self._patience.grace)
+                self._children.discard(child)
             if not ended_unasked:
                 return
             healthy = healthy or life >= self._patience.healthy

@@ -1,8 +1,8 @@
-"""Keeps work flowing: compares the plan with what has come back and sends what is missing, again and again.
+"""Keeps work flowing: compares plans with what has come back and sends what is missing, again and again.
 
 The database is the truth. The queue only carries hints, so that losing all of it, or any worker, costs time and
 nothing else:
-a lease that is not renewed expires and its sitting is sent again; a sitting that was sent but is neither in the
+a lease that is not renewed expires and its sitting is sent again; a sitting that was sent but is neither in its
 queue nor leased is sent again too. A task too many is refused by the desk.
 """
 
@@ -13,50 +13,82 @@ import contextlib
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
-from arbiter.store import MAX_LOST, LeadershipLost, SittingKey, Store, StoreUnavailable, TournamentState
-from arbiter.tournament.desk import Desk
+from arbiter.errors import ArbiterError, InfrastructureError
+from arbiter.match.routes import Priority, Route
+from arbiter.store import (
+    MAX_LOST,
+    LeadershipLost,
+    SittingKey,
+    Store,
+    StoreUnavailable,
+    Tournament,
+    TournamentState,
+)
 from arbiter.tournament.dispatch import QueueUnreachable
 from arbiter.tournament.leading import Lead
+from arbiter.tournament.routing import Routing
 from arbiter.tournament.stages import write_next_stage
 
 log = logging.getLogger(__name__)
 
 TICK: Final = 0.5
-"""Seconds between two looks at the plan when nothing was reported meanwhile."""
+"""Seconds between two looks at the plans when nobody said that something has changed."""
 
 LOST_AFTER: Final = 2.0
-"""Seconds after which a sitting that was sent, is not leased and is not in the queue counts as lost."""
+"""Seconds after which a sitting that was sent, is not leased and is not in its queue counts as lost."""
 
 MAX_PAUSE: Final = 10.0
 """Longest back-off in seconds while the queue or the database can't be reached."""
+
+KEPT_IN: Final = 3
+"""How often a lead is renewed in the time that it lasts."""
+
+MIN_WINDOW: Final = 8
+"""Sittings that are kept in the queues when nobody plays yet."""
 
 
 class Sender(Protocol):
     """What carries sittings to workers."""
 
-    def send(self, key: SittingKey) -> None:
-        """Put a sitting into the queue; raises :class:`QueueUnreachable`."""
+    def send(self, key: SittingKey, route: Route, priority: Priority) -> None:
+        """Put a sitting into its queue; raises :class:`QueueUnreachable`."""
 
-    def waiting(self) -> int:
-        """How many sittings are in the queue; raises :class:`QueueUnreachable`."""
+    def waiting(self, route: Route) -> int:
+        """How many sittings are in a queue; raises :class:`QueueUnreachable`."""
+
+
+Enough = Callable[[Tournament], bool]
+"""Whether what is recorded of a tournament is enough, so that the rest is not played."""
+
+Leads = Callable[[str], Lead]
+"""The lead in the tournament of an id, as this process may have it."""
+
+
+def leads_of(store: Store, holder: str) -> Leads:
+    """The leads of one process, whose name no other has had or will have."""
+    return lambda tournament: Lead(store, f"tournament/{tournament}", holder)
 
 
 class Coordinator:
-    """Drives one tournament to its end. Several may, in different processes: one leads, and the others stand by.
+    """Drives running tournaments side by side: all that are in the store, or one.
+
+    Several coordinators may, in different processes: in each tournament one leads, and the others stand by.
+
+    About twice as many sittings as are being played are kept in the queues, shared out evenly, so that no tournament
+    has to wait for the end of another (https://github.com/galaxyproject/galaxy/issues/751).
 
     Args:
-        store: the plan and the results.
-        lead: the lead in this tournament.
-        desk: where workers come to; tells when something has changed.
-        sender: the queue.
-        tournament: id of the tournament.
-        workers: number of workers; a few sittings more than these are kept in the queue.
-        on_trouble: called with one line for people whenever the queue or the database can't be reached.
-        enough: asked after each report whether what is recorded is enough; then the rest is not played.
+        store: plans and results.
+        sender: the queues.
+        leads: this process's leads.
+        on_trouble: called with one line for people when the queue or the database can't be reached.
+        enough: asked after each look.
+        runtimes: those that not every machine has.
         now: the time, and
         steady: seconds of a clock that nobody sets, injected for tests.
     """
@@ -64,56 +96,66 @@ class Coordinator:
     def __init__(
         self,
         store: Store,
-        lead: Lead,
-        desk: Desk,
         sender: Sender,
-        tournament: str,
-        workers: int,
+        leads: Leads,
         on_trouble: Callable[[str], None] = log.warning,
-        enough: Callable[[], bool] = lambda: False,
+        enough: Enough = lambda _: False,
+        runtimes: Sequence[str] = (),
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store: Final = store
-        self._lead: Final = lead
-        self._desk: Final = desk
         self._sender: Final = sender
-        self._tournament: Final = tournament
-        self._window: Final = 2 * workers
+        self._make_lead: Final = leads
+        self._leads: Final[dict[str, Lead]] = {}
         self._on_trouble: Final = on_trouble
         self._enough: Final = enough
         self._now: Final = now
         self._steady: Final = steady
-        self._sent: dict[SittingKey, float] = {}
+        self._routing: Final = Routing(store, runtimes)
+        self._sent: Final[dict[SittingKey, tuple[float, Route]]] = {}
+        self._broken: Final[set[str]] = set()
         self._changed: Final = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def run(self) -> TournamentState:
-        """Send, watch and send again until every sitting is recorded or can't be played, or what is recorded is enough;
-        returns the final state, or the one that the host has given it.
+    def wake(self) -> None:
+        """Say that something has changed; from any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._changed.set)
+
+    async def run(self) -> None:
+        """Send, watch and send again until cancelled."""
+        await self._beside_leading(None)
+
+    async def run_one(self, tournament: str) -> TournamentState:
+        """The same for one tournament until every sitting is recorded or can't be played, or what is recorded is
+        enough; returns the final state, or the one that the host has given it.
 
         A queue or a database that can't be reached is waited for.
         """
-        loop = asyncio.get_running_loop()
+        state = await self._beside_leading(tournament)
+        assert state is not None
+        return state
 
-        def wake() -> None:
-            loop.call_soon_threadsafe(self._changed.set)
-
-        self._desk.changed = wake
+    async def _beside_leading(self, only: str | None) -> TournamentState | None:
+        self._loop = asyncio.get_running_loop()
         keeping = asyncio.ensure_future(self._keep_leading())
         try:
-            return await self._drive()
+            return await self._drive(only)
         finally:
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
+            for lead in self._leads.values():  # so that others need not wait until it expires
+                await asyncio.to_thread(lead.__exit__)
 
-    async def _drive(self) -> TournamentState:
+    async def _drive(self, only: str | None) -> TournamentState | None:
         pause = 0.0
         while True:
             self._changed.clear()
             try:
-                state = await asyncio.to_thread(self.look)
+                state = await asyncio.to_thread(self.look, only)
                 pause = 0.0
-                if state is not TournamentState.RUNNING:
+                if state not in (None, TournamentState.RUNNING):
                     return state
             except (QueueUnreachable, StoreUnavailable) as error:
                 pause = min(MAX_PAUSE, max(0.5, 2 * pause)) * random.uniform(0.8, 1.2)
@@ -125,70 +167,121 @@ class Coordinator:
                 pass
 
     async def _keep_leading(self) -> None:
-        """Renew the lead beside the work, which may take long."""
+        """Renew the leads beside the work, which may take long."""
         while True:
-            await asyncio.sleep(self._lead.duration.total_seconds() / 3)
-            with contextlib.suppress(StoreUnavailable):  # which the work says as well
-                await asyncio.to_thread(self._lead.keep)
+            shortest = min((lead.duration.total_seconds() for lead in list(self._leads.values())), default=None)
+            await asyncio.sleep(TICK if shortest is None else shortest / KEPT_IN)
+            for lead in [lead for lead in list(self._leads.values()) if lead.held]:
+                with contextlib.suppress(StoreUnavailable):  # which the work says as well
+                    await asyncio.to_thread(lead.keep)
 
-    def look(self) -> TournamentState:
-        """One look at the plan, as `run` takes again and again: the leader does what there is to do, the others see
-        whether it has a leader. Returns the tournament's state.
+    def look(self, only: str | None = None) -> TournamentState | None:
+        """One look at the plans, as `run` takes again and again; returns the state of the only tournament.
+
+        In each tournament the leader does what there is to do, and the others see whether it has a leader.
 
         Raises:
             QueueUnreachable, StoreUnavailable: try again.
         """
-        if not self._lead.held:
-            if not self._lead.take():
-                return self._store.tournament(self._tournament).state
-            self._sent.clear()  # what a former leader sent may have been lost, and what is sent twice is refused
-        try:
-            state = self._settle()
-        except LeadershipLost:
-            self._lead.lose()
-            return self._store.tournament(self._tournament).state
-        if state is TournamentState.RUNNING:
-            self._dispatch()
-        return state
+        if only is None:
+            going = [tournament for tournament in reversed(self._store.tournaments()) if self._goes_on(tournament)]
+        else:
+            tournament = self._store.tournament(only)
+            going = [tournament] if self._led_and_settled(tournament) else []
+        self._dispatch(going)
+        return None if only is None else self._store.tournament(only).state
 
-    def _settle(self) -> TournamentState:
+    def _goes_on(self, tournament: Tournament) -> bool:
+        """Whether there is anything to send of one of many; what is wrong with one does not hold up the others."""
+        if tournament.state is not TournamentState.RUNNING:
+            self._resign(tournament.id)
+            return False
+        try:
+            going = self._led_and_settled(tournament)
+        except InfrastructureError:
+            raise
+        except ArbiterError as error:
+            if tournament.id not in self._broken:
+                log.error("tournament %s: %s", tournament.id, error)
+            self._broken.add(tournament.id)
+            return False
+        self._broken.discard(tournament.id)
+        return going
+
+    def _led_and_settled(self, tournament: Tournament) -> bool:
+        """Whether this process leads in a tournament that runs, with everything done but to send."""
+        if not self._leads_in(tournament.id):
+            return False
+        try:
+            return self._settle(tournament) is TournamentState.RUNNING
+        except LeadershipLost:
+            self._leads[tournament.id].lose()
+            return False
+
+    def _leads_in(self, tournament: str) -> bool:
+        """Whether this process leads in a tournament, after trying to when nobody does."""
+        lead = self._leads.get(tournament)
+        if lead is None:
+            lead = self._leads[tournament] = self._make_lead(tournament)
+        if not lead.held:
+            if not lead.take():
+                return False
+            # What a former leader sent may have been lost, and what is sent twice is refused.
+            for key in [key for key in self._sent if key.tournament == tournament]:
+                del self._sent[key]
+        return True
+
+    def _resign(self, tournament: str) -> None:
+        lead = self._leads.pop(tournament, None)
+        if lead is not None:
+            lead.__exit__()
+
+    def _settle(self, tournament: Tournament) -> TournamentState:
         """Take back what expired, write the next stage when one is complete, and end the tournament after the last."""
-        now = self._now()
-        for key in self._lead.store.expire_leases(self._tournament, now, max_lost=MAX_LOST):
+        now, led = self._now(), self._leads[tournament.id].store
+        for key in led.expire_leases(tournament.id, now, max_lost=MAX_LOST):
             log.warning("sitting %s: its lease expired", key)
             self._sent.pop(key, None)
-            self._desk.forget(key)
-        state = self._store.tournament(self._tournament).state
+        state = self._store.tournament(tournament.id).state
         if state is not TournamentState.RUNNING:
             return state
-        progress = self._store.progress(self._tournament)
-        enough = self._enough()
-        if progress.done and not enough and write_next_stage(self._lead.store, self._tournament):
+        progress = self._store.progress(tournament.id)
+        enough = self._enough(tournament)
+        if progress.done and not enough and write_next_stage(led, tournament.id):
             return state
         if enough or progress.done:
-            return self._lead.store.set_state(self._tournament, TournamentState.COMPLETED, now=now).state
+            return led.set_state(tournament.id, TournamentState.COMPLETED, now=now).state
         if not progress.unfinished:
-            reason = self._failure()
-            return self._lead.store.set_state(self._tournament, TournamentState.FAILED, now=now, failure=reason).state
+            reason = self._failure(tournament.id)
+            return led.set_state(tournament.id, TournamentState.FAILED, now=now, failure=reason).state
         return state
 
-    def _dispatch(self) -> None:
-        """Keep the queue filled, and send again what was lost on the way."""
-        planned = self._store.planned(self._tournament, limit=self._window)
-        self._sent = {key: sent for key, sent in self._sent.items() if key in planned}
-        now = self._steady()
-        if any(now - sent > LOST_AFTER for sent in self._sent.values()) and self._sender.waiting() < len(self._sent):
-            self._sent = {key: sent for key, sent in self._sent.items() if now - sent <= LOST_AFTER}
-        for key in planned:
-            if not self._lead.good:
-                return
-            if key not in self._sent:
-                self._sender.send(key)
-                self._sent[key] = now
+    def _dispatch(self, going: Sequence[Tournament]) -> None:
+        """Keep the queues filled, and send again what was lost on the way."""
+        leased = sum(len(self._store.leases(tournament.id)) for tournament in going)
+        share = -(-max(MIN_WINDOW, 2 * leased) // max(1, len(going)))
+        planned = {key: tournament for tournament in going for key in self._store.planned(tournament.id, limit=share)}
+        for key in [key for key in self._sent if key not in planned]:
+            del self._sent[key]
+        self._forget_lost()
+        for key, tournament in planned.items():
+            if key not in self._sent and self._leads[tournament.id].good:
+                route, priority = self._routing.of(tournament, key)
+                self._sender.send(key, route, priority)
+                self._sent[key] = self._steady(), route
 
-    def _failure(self) -> str:
+    def _forget_lost(self) -> None:
+        """Forget to have sent what has been on its way for a while, where a queue holds less than was sent into it."""
+        now = self._steady()
+        sent = Counter(route for _, route in self._sent.values())
+        due = {route for since, route in self._sent.values() if now - since > LOST_AFTER}
+        lost = {route for route in due if self._sender.waiting(route) < sent[route]}
+        for key in [key for key, (since, route) in self._sent.items() if route in lost and now - since > LOST_AFTER]:
+            del self._sent[key]
+
+    def _failure(self, tournament: str) -> str:
         """Why the tournament can't go on, in one line: the first failed sitting and its last attempt's note."""
-        failed = self._store.failed(self._tournament)
+        failed = self._store.failed(tournament)
         note = self._store.attempts(failed[0])[-1].note
         count = "1 sitting" if len(failed) == 1 else f"{len(failed)} sittings"
         return f"{count} could not be played; {failed[0]}: {note}"

@@ -76,6 +76,17 @@ class _Known:
         return self.matches[key.match]
 
 
+@dataclass(frozen=True, slots=True)
+class _Play:
+    """A sitting that is being played."""
+
+    attempt: int
+    hands: int
+    """Played so far."""
+    renewed: datetime
+    """When its lease was taken or renewed last."""
+
+
 class Desk:
     """All that a worker may ask for. Methods may be called from several threads.
 
@@ -93,12 +104,18 @@ class Desk:
         self._now: Final = now
         self._known: dict[str, _Known] = {}
         self._living: Final = threading.Lock()
-        self._renewed: Final[dict[SittingKey, tuple[int, datetime]]] = {}
-        """Of a sitting that is being played, the attempt and when its lease was renewed."""
-        self.live: Final[dict[SittingKey, int]] = {}
-        """Hands played so far in sittings that are being played; of others nothing, however calls cross."""
+        self._playing: Final[dict[SittingKey, _Play]] = {}
         self.changed: Callable[[], None] = lambda: None
         """Called after whatever may let the coordinator act."""
+
+    @property
+    def live(self) -> dict[SittingKey, int]:
+        """Hands played so far in sittings that are being played; of others nothing, however calls cross."""
+        with self._living:
+            expired = self._now() - self.lease_duration
+            for key in [key for key, play in self._playing.items() if play.renewed <= expired]:
+                del self._playing[key]
+            return {key: play.hands for key, play in self._playing.items()}
 
     def lease(self, sitting: str, worker: str) -> Grant | LeaseRefusal:
         """Give a worker a sitting and all that is needed to play it, or say why not."""
@@ -109,8 +126,7 @@ class Desk:
             return lease
         known, match = self._match(key)
         with self._living:
-            self.live[key] = 0
-            self._renewed[key] = lease.attempt, now
+            self._playing[key] = _Play(lease.attempt, 0, now)
         self.changed()
         return Grant(lease, _plan(known, match, key))
 
@@ -122,15 +138,17 @@ class Desk:
         """
         key, now = SittingKey.parse(sitting), self._now()
         with self._living:
-            current, renewed = self._renewed.get(key, (0, now))
-            if current == attempt and renewed <= now < renewed + self.lease_duration * RENEWED_AFTER:
+            play = self._playing.get(key)
+            mine = play is not None and play.attempt == attempt
+            renewed = play.renewed if play is not None and mine else now
+            if mine and renewed <= now < renewed + self.lease_duration * RENEWED_AFTER:
                 held = self._store.holds(key, attempt)
             elif held := self._store.renew(key, attempt, now, self.lease_duration):
-                self._renewed[key] = attempt, now
+                renewed = now
             if held:
-                self.live[key] = hands
-            elif current == attempt:
-                self._drop(key)
+                self._playing[key] = _Play(attempt, hands, renewed)
+            elif mine:
+                del self._playing[key]
         return held
 
     def report(self, sitting: str, attempt: int, replay: bytes, logs: Sequence[BotLog], seconds: float) -> Recorded:
@@ -204,17 +222,20 @@ class Desk:
             seconds=seconds,
         )
 
-    def release(self, sitting: str, attempt: int, reason: str, starved_entrant: int | None = None) -> SittingState:
+    def release(
+        self, sitting: str, attempt: int, reason: str, starved_entrant: int | None = None, *, counted: bool = True
+    ) -> SittingState:
         """Take a sitting back that could not be played for a reason that is no bot's fault.
 
         Args:
             starved_entrant: whose time was up on a starved machine, where that is the reason.
+            counted: whether it is one of the times after which the host has to look.
         """
         key = SittingKey.parse(sitting)
         entrants = self._match(key)[1].entrants
         if starved_entrant is not None and starved_entrant not in entrants:
             raise InvalidReport(f"sitting {key}: entrant {starved_entrant} does not sit there; {entrants} do")
-        state = self._store.release(key, attempt, reason, starved_entrant=starved_entrant)
+        state = self._store.release(key, attempt, reason, starved_entrant=starved_entrant, counted=counted)
         self.forget(key)
         self.changed()
         return state
@@ -222,11 +243,7 @@ class Desk:
     def forget(self, key: SittingKey) -> None:
         """A sitting is not being played any more, as the store says already; a renewal under way ends first."""
         with self._living:
-            self._drop(key)
-
-    def _drop(self, key: SittingKey) -> None:
-        self.live.pop(key, None)
-        self._renewed.pop(key, None)
+            self._playing.pop(key, None)
 
     def _match(self, key: SittingKey) -> tuple[_Known, Match]:
         """The match of a sitting and its tournament, read anew when its plan has grown; raises

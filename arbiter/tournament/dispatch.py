@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Final
 
 import redis
@@ -9,10 +10,8 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from arbiter.errors import InfrastructureError
+from arbiter.match.routes import PRIORITY_STEPS, TASK, Priority, Route
 from arbiter.store import SittingKey
-
-TASK: Final = "hearts.play_sitting"
-"""Name of the workers' task; its one argument is a sitting's id."""
 
 
 class QueueUnreachable(InfrastructureError):
@@ -20,35 +19,40 @@ class QueueUnreachable(InfrastructureError):
 
 
 class CelerySender:
-    """The queue between one arbiter and its workers.
+    """The queues between one arbiter and its workers.
 
     Args:
         url: of Redis, in Celery's form.
-        queue: name of the queue.
+        service: what the queues are called: several services may share a Redis.
     """
 
-    def __init__(self, url: str, queue: str) -> None:
-        self._queue: Final = queue
+    def __init__(self, url: str, service: str) -> None:
+        self._service: Final = service
         self._app: Final = Celery("arbiter", broker=url, set_as_current=False)
         self._app.conf.update(
             task_ignore_result=True,
             broker_connection_timeout=2.0,
-            broker_transport_options={"socket_connect_timeout": 2.0, "socket_timeout": 5.0},
+            broker_transport_options={
+                "socket_connect_timeout": 2.0,
+                "socket_timeout": 5.0,
+                "priority_steps": PRIORITY_STEPS,
+            },
         )
 
-    def send(self, key: SittingKey) -> None:
-        """Put a sitting into the queue.
+    def send(self, key: SittingKey, route: Route, priority: Priority) -> None:
+        """Put a sitting into its queue.
 
         Raises:
             QueueUnreachable: Redis does not answer.
         """
+        queue = route.queue(self._service)
         try:
-            self._app.send_task(TASK, args=[str(key)], queue=self._queue, retry=False)
+            self._app.send_task(TASK, args=[str(key), time.time()], queue=queue, priority=int(priority), retry=False)
         except (OperationalError, redis.RedisError, OSError) as error:
             raise QueueUnreachable(f"Redis does not answer: {error}") from error
 
-    def waiting(self) -> int:
-        """How many sittings are in the queue, not yet taken by a worker.
+    def waiting(self, route: Route) -> int:
+        """How many sittings are in a queue, not yet taken by a worker.
 
         Raises:
             QueueUnreachable: Redis does not answer.
@@ -56,7 +60,7 @@ class CelerySender:
         try:
             with self._app.connection_for_write() as connection:
                 channel: Any = connection.default_channel  # typed without the methods that all of them have
-                declared = channel.queue_declare(queue=self._queue, durable=True, auto_delete=False)
+                declared = channel.queue_declare(queue=route.queue(self._service), durable=True, auto_delete=False)
                 return int(declared.message_count)
         except (OperationalError, redis.RedisError, OSError) as error:
             raise QueueUnreachable(f"Redis does not answer: {error}") from error

@@ -65,6 +65,7 @@ class _Match(_Table):
     fault_limit: int = Field(3, ge=0, le=1_000_000)
     fault_policy: Literal["stand_in", "penalty", "forfeit_match"] = "stand_in"
     early_end: bool = False
+    cpus: Literal[1, 2, 4, 8] = 1
 
 
 _BANK_AND_INCREMENT: Final = re.compile(r"(\d+(?:\.\d+)?)(?:\+(\d+(?:\.\d+)?))?")
@@ -167,6 +168,8 @@ class TournamentSpec:
     open_tables: int
     fault_limit: int
     fault_policy: FaultPolicy
+    cpus: int
+    """Processors that a worker must have for a sitting, one of `arbiter.match.routes.CPU_CLASSES`."""
     early_end: bool
     """Whether a hand ends as soon as every card with points is taken."""
     clocks: tuple[Clock, ...]
@@ -200,6 +203,7 @@ class TournamentSpec:
                 "fault_limit": self.fault_limit,
                 "fault_policy": self.fault_policy.value,
                 "early_end": self.early_end,
+                "cpus": self.cpus,
             },
             "clocks": [asdict(clock) for clock in self.clocks],
             "format": format_to_dict(self.format),
@@ -224,6 +228,7 @@ class TournamentSpec:
             fault_limit=match["fault_limit"],
             fault_policy=FaultPolicy(match["fault_policy"]),
             early_end=match["early_end"],
+            cpus=match.get("cpus", 1),  # older plans have no such key
             clocks=tuple(Clock(**clock) for clock in data["clocks"]),
             # Older plans are round-robins and have no such key.
             format=format_from_dict(data["format"]) if "format" in data else RoundRobin(data["meetings"]),
@@ -291,6 +296,7 @@ def parse_spec(data: Mapping[str, Any], base: Path) -> TournamentSpec:
         fault_limit=file.match.fault_limit,
         fault_policy=FaultPolicy(file.match.fault_policy),
         early_end=file.match.early_end,
+        cpus=file.match.cpus,
         clocks=tuple(entrant.clock.over(clock) if entrant.clock else clock for entrant in file.entrants),
         format=_format(file, len(file.entrants if sides is None else sides), sides_per_match(rules)),
         workers=file.workers,

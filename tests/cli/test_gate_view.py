@@ -21,7 +21,7 @@ DEADLINE = 20.0
 
 async def shown(view: GateView, store: Store, written: io.StringIO, wanted: str) -> None:
     """Follow a gate until something is to be seen."""
-    following = asyncio.ensure_future(view.follow(store, GATE, {}))
+    following = asyncio.ensure_future(view.follow(store, GATE, dict))
     try:
         async with asyncio.timeout(DEADLINE):
             while wanted not in written.getvalue():

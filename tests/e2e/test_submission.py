@@ -47,7 +47,7 @@ def service(place: Place, port: str = "0") -> Iterator[tuple[str, str]]:
     """A running service; its address, and the path of its certificate."""
     options = ["--address", f"127.0.0.1:{port}", "--self-signed", "127.0.0.1", "--data-dir", str(place.data)]
     process = subprocess.Popen(
-        [*COMMAND, "serve", *options],
+        [*COMMAND, "up", *options],
         env=environment(place.temporary),
         stderr=subprocess.PIPE,
         text=True,
@@ -182,7 +182,9 @@ def test_a_competition_from_submissions_to_standings(fresh: Place, tmp_path: Pat
         assert tournament in call("eve", "service", "list").stdout
 
 
-def test_other_machines_are_not_served_in_plain_text_unasked(place: Place) -> None:
-    refused = place.run("serve", "--address", "0.0.0.0:0")
+@pytest.mark.parametrize("command", ["up", "serve"])
+@pytest.mark.parametrize("option", ["--address", "--listen"])
+def test_other_machines_are_not_served_in_plain_text_unasked(place: Place, command: str, option: str) -> None:
+    refused = place.run(command, option, "0.0.0.0:0")
     assert refused.returncode == 2
     assert refused.stderr.startswith("error: 0.0.0.0:0: other machines may dial it, and without TLS everybody between")

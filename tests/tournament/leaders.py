@@ -14,12 +14,13 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
+from arbiter.match.routes import Priority, Route
 from arbiter.store import LeadershipLost, SittingKey, Store, StoreUnavailable
-from arbiter.tournament import Coordinator, Desk, Lead, coordinator
+from arbiter.tournament import Coordinator, Lead, coordinator
 from tests.tournament.support import ID
 
 MATTER = f"tournament/{ID}"
-LEAD = timedelta(seconds=1)
+LEAD = timedelta(seconds=2)
 
 
 class FileSender:
@@ -30,10 +31,10 @@ class FileSender:
         self._lead = lead
         self._name = name
 
-    def send(self, key: SittingKey) -> None:
+    def send(self, key: SittingKey, route: Route, priority: Priority) -> None:
         os.write(self._file, f"{term_of(self._lead)} {self._name} {key}\n".encode())
 
-    def waiting(self) -> int:
+    def waiting(self, route: Route) -> int:
         return 0
 
 
@@ -63,8 +64,8 @@ async def main(target: str, name: str, file: str) -> None:
     coordinator.LOST_AFTER = 0.3  # type: ignore[misc]
     with Store.open(target) as store, Lead(store, MATTER, name, LEAD) as lead:
         threading.Thread(target=probe, args=(lead, name), daemon=True).start()
-        drive = Coordinator(store, lead, Desk(store), FileSender(file, lead, name), ID, workers=2)
-        print(await drive.run(), flush=True)
+        drive = Coordinator(store, FileSender(file, lead, name), lambda _: lead)
+        print(await drive.run_one(ID), flush=True)
         os._exit(0)  # the probe would hold the store open
 
 

@@ -14,16 +14,20 @@ from typing import cast
 import pytest
 import redis
 
+from arbiter.match.routes import Priority, Route
 from arbiter.store import AttemptOutcome, LeaseRefusal, SittingKey, Store, TournamentState
 from arbiter.supervisor.redis import EmbeddedRedis
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import CelerySender, Coordinator, Desk, Grant, Lead, coordinator
+from arbiter.tournament.coordinator import leads_of
 from arbiter.tournament.leading import process_name
 from tests.postgres import Postgres
 from tests.tournament.support import ID, START, create, granted, report, spec_of
 
 DEADLINE = 20.0
-QUEUE = f"arbiter.{ID}"
+SERVICE = "test"
+QUEUE = Route().queue(SERVICE) + f"\x06\x16{Priority.TOURNAMENT}"
+"""The key that Redis has for it: kombu adds the priority."""
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +36,7 @@ def haste(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coordinator, "TICK", 0.05)
     monkeypatch.setattr(coordinator, "LOST_AFTER", 0.2)
     monkeypatch.setattr(coordinator, "MAX_PAUSE", 0.1)
+    monkeypatch.setattr(coordinator, "MIN_WINDOW", 4)
 
 
 @pytest.fixture
@@ -43,16 +48,15 @@ def desk(store: Store) -> Desk:
 class Queue:
     """The queue as Redis has it, and a coordinator that fills it."""
 
-    def __init__(
-        self, folder: Path, store: Store, desk: Desk, workers: int, enough: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, folder: Path, store: Store, desk: Desk, enough: Callable[[], bool] = lambda: False) -> None:
         self.desk = desk
         self.troubles: list[str] = []
         self.client = redis.Redis(unix_socket_path=str(folder / "redis.sock"))
-        self.sender = CelerySender(f"redis+socket://{folder}/redis.sock", QUEUE)
-        lead = Lead(store, f"tournament/{ID}", process_name())
-        drive = Coordinator(store, lead, desk, self.sender, ID, workers, self.troubles.append, enough)
-        self.ended = asyncio.ensure_future(drive.run())
+        self.sender = CelerySender(f"redis+socket://{folder}/redis.sock", SERVICE)
+        leads = leads_of(store, process_name())
+        self.coordinator = Coordinator(store, self.sender, leads, self.troubles.append, lambda _: enough())
+        desk.changed = self.coordinator.wake
+        self.ended = asyncio.ensure_future(self.coordinator.run_one(ID))
 
     def waiting(self) -> list[str]:
         """The sittings in the queue, next one first."""
@@ -84,9 +88,9 @@ def _sitting(raw: bytes) -> str:
 
 @asynccontextmanager
 async def queue(
-    folder: Path, store: Store, desk: Desk, workers: int = 2, enough: Callable[[], bool] = lambda: False
+    folder: Path, store: Store, desk: Desk, enough: Callable[[], bool] = lambda: False
 ) -> AsyncIterator[Queue]:
-    found = Queue(folder, store, desk, workers, enough)
+    found = Queue(folder, store, desk, enough)
     try:
         yield found
     finally:
@@ -175,7 +179,7 @@ def test_what_is_enough_ends_the_tournament_and_the_rest_is_not_played(store: St
     create(store, spec_of(5, boards=1))
 
     async def test(folder: Path) -> None:
-        async with queue(folder, store, desk, 1, lambda: store.progress(ID).recorded >= 3) as sent:
+        async with queue(folder, store, desk, lambda: store.progress(ID).recorded >= 3) as sent:
             player = asyncio.ensure_future(sent.play())
             assert await asyncio.wait_for(sent.ended, DEADLINE) is TournamentState.COMPLETED
             player.cancel()
@@ -241,7 +245,7 @@ def test_a_redis_that_goes_away_is_waited_for(store: Store, desk: Desk) -> None:
     async def test() -> None:
         with RunDirectory() as folder:
             async with EmbeddedRedis(folder):
-                sent = Queue(folder, store, desk, workers=1)
+                sent = Queue(folder, store, desk)
                 await sent.until(lambda: bool(sent.waiting()))
             await sent.until(lambda: bool(sent.troubles))
             assert sent.troubles[0].startswith("Redis does not answer: ")

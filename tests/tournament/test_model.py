@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from sqlalchemy import delete, select
 
 from arbiter.match import SittingPlan
+from arbiter.match.routes import Priority, Route
 from arbiter.store import (
     MAX_ATTEMPTS,
     TRANSITIONS,
@@ -96,19 +97,20 @@ class Arbiter:
         """As after a crash: what was in memory is gone."""
         self.desk = Desk(self.store, now=self._clock)
         self.lead = Lead(self.store, MATTER, self.name, now=self._clock, steady=lambda: self._clock.seconds)
+        lead = self.lead
         self.coordinator = Coordinator(
-            self.store, self.lead, self.desk, self, ID, 2, now=self._clock, steady=lambda: self._clock.seconds
+            self.store, self, lambda _: lead, now=self._clock, steady=lambda: self._clock.seconds
         )
         self.believed: int | None = None
         """The term in which the model thinks that this process takes itself for the leader."""
         self.renewed: dict[int, tuple[int, float]] = {}
         """By sitting, the attempt and the time of its last renewal that this process has seen."""
 
-    def send(self, key: SittingKey) -> None:
+    def send(self, key: SittingKey, route: Route, priority: Priority) -> None:
         assert self.lead.good, "only who leads sends"
         self._queue.append(key)
 
-    def waiting(self) -> int:
+    def waiting(self, route: Route) -> int:
         return len(self._queue)
 
 
@@ -202,7 +204,7 @@ class Service(RuleBasedStateMachine):
         elif process.believed is not None:
             process.believed = None
         sent = len(self.queue)
-        assert process.coordinator.look() is self.state
+        assert process.coordinator.look(ID) is self.state
         if self.state is not TournamentState.RUNNING or process.believed is None:
             assert len(self.queue) == sent
 

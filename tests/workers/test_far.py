@@ -101,7 +101,7 @@ def test_a_stranger_at_the_address_gets_no_token(host: Host, tmp_path: Path, cap
         async with host.serving() as address, far_worker(host, address, ARBITER_CA=str(stranger)) as worker:
             working = asyncio.ensure_future(worker.work(FIRST))
             await until(lambda: "can't be reached, trying again" in caplog.text)
-            worker.stop()
+            worker.hurry()
             await working
 
     asyncio.run(test())

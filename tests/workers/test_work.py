@@ -107,7 +107,9 @@ class Workplace:
         return [path.name for path in self.folder.glob("s-*")]
 
 
-def at_work(test: Callable[[Workplace], Coroutine[Any, Any, None]], store: Store, bots: FileVersions) -> None:
+def at_work(
+    test: Callable[[Workplace], Coroutine[Any, Any, None]], store: Store, bots: FileVersions, **more: str
+) -> None:
     tokens = WorkerTokens(store.accounts)
     with RunDirectory() as folder:
         settings = WorkerSettings.from_environment(
@@ -118,6 +120,7 @@ def at_work(test: Callable[[Workplace], Coroutine[Any, Any, None]], store: Store
                 "ARBITER_WORKER_TOKEN": tokens.own,
                 "ARBITER_RUN_DIR": str(folder),
                 "ARBITER_WORKER_NAME": "w1",
+                **more,
             }
         )
         worker = Worker(settings)
@@ -378,19 +381,71 @@ def test_a_lease_is_renewed_while_it_is_played(store: Store, bots: FileVersions)
     assert store.progress(ID).recorded == 1
 
 
-def test_a_worker_that_is_stopped_ends_its_sitting_and_takes_no_other(store: Store, bots: FileVersions) -> None:
+def test_a_worker_that_is_hurried_gives_its_sitting_back_and_takes_no_other(store: Store, bots: FileVersions) -> None:
     create(store, bots, [SLOW, LOWEST, LOWEST, LOWEST])
 
     async def test(place: Workplace) -> None:
         async with place.arbiter(Desk(store)):
             working = asyncio.ensure_future(place.worker.work(FIRST))
             await until(lambda: bool(place.left()))
-            place.worker.stop()
+            place.worker.hurry()
             await working
             await place.worker.work(SECOND)
         assert place.reports() == []
         assert place.left() == []
 
     at_work(test, store, bots)
-    assert isinstance(store.leases(ID)[0], Lease)
+    (attempt,) = store.attempts(KEY)
+    assert (attempt.outcome, attempt.note) == (AttemptOutcome.RECALLED, "its worker was stopped")
+    assert store.progress(ID).sittings[SittingState.PLANNED] == 4
+    for _ in range(2):  # two failures more would be the third, had the first been counted
+        lease = store.lease(KEY, "w2", START, timedelta(seconds=9))
+        assert isinstance(lease, Lease)
+        assert store.release(KEY, lease.attempt, "broken") is SittingState.PLANNED
+
+
+def test_a_worker_that_is_asked_to_stop_finishes_its_sitting(store: Store, bots: FileVersions) -> None:
+    create(store, bots, [SLOW, LOWEST, LOWEST, LOWEST])
+
+    async def test(place: Workplace) -> None:
+        async with place.arbiter(Desk(store)):
+            working = asyncio.ensure_future(place.worker.work(FIRST))
+            await until(lambda: bool(place.left()))
+            place.worker.drain()
+            await working
+            await place.worker.work(SECOND)
+
+    at_work(test, store, bots)
+    assert [attempt.outcome for attempt in store.attempts(KEY)] == [AttemptOutcome.RECORDED]
     assert store.progress(ID).sittings[SittingState.PLANNED] == 3, "the other one was not touched"
+
+
+def test_a_sitting_that_takes_longer_than_the_drain_is_given_back(store: Store, bots: FileVersions) -> None:
+    with open_folder() as folder:
+        create(store, bots, [make_bot(folder / "silent", SILENT), LOWEST, LOWEST, LOWEST])
+
+        async def test(place: Workplace) -> None:
+            async with place.arbiter(Desk(store)):
+                working = asyncio.ensure_future(place.worker.work(FIRST))
+                await until(lambda: bool(place.left()))
+                place.worker.drain()
+                await working
+
+        at_work(test, store, bots, ARBITER_DRAIN_SECONDS="0.2")
+    (attempt,) = store.attempts(KEY)
+    assert (attempt.outcome, attempt.note) == (AttemptOutcome.RECALLED, "its worker was stopped")
+
+
+def test_a_worker_that_waits_for_the_arbiter_stops_at_once(
+    store: Store, bots: FileVersions, caplog: pytest.LogCaptureFixture
+) -> None:
+    create(store, bots)
+
+    async def test(place: Workplace) -> None:
+        working = asyncio.ensure_future(place.worker.work(FIRST))
+        await until(lambda: "can't be reached, trying again" in caplog.text)
+        place.worker.drain()
+        await working
+
+    at_work(test, store, bots)
+    assert store.progress(ID).sittings[SittingState.PLANNED] == 4

@@ -375,6 +375,7 @@ class ReleaseSittingRequest(message.Message):
     ATTEMPT_FIELD_NUMBER: builtins.int
     REASON_FIELD_NUMBER: builtins.int
     STARVED_ENTRANT_FIELD_NUMBER: builtins.int
+    WORKER_STOPS_FIELD_NUMBER: builtins.int
     sitting: builtins.str
     """Id of the sitting."""
     attempt: builtins.int
@@ -383,6 +384,8 @@ class ReleaseSittingRequest(message.Message):
     """Why it could not be played, in one line."""
     starved_entrant: builtins.int
     """Index of the entrant whose time was up on a starved machine; without it the reason has to do with no entrant."""
+    worker_stops: builtins.bool
+    """The worker is being stopped: nothing is held against the sitting."""
     def __init__(
         self,
         *,
@@ -390,10 +393,11 @@ class ReleaseSittingRequest(message.Message):
         attempt: builtins.int = ...,
         reason: builtins.str = ...,
         starved_entrant: builtins.int | None = ...,
+        worker_stops: builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = typing.Literal["_starved_entrant", b"_starved_entrant", "starved_entrant", b"starved_entrant"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["_starved_entrant", b"_starved_entrant", "attempt", b"attempt", "reason", b"reason", "sitting", b"sitting", "starved_entrant", b"starved_entrant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["_starved_entrant", b"_starved_entrant", "attempt", b"attempt", "reason", b"reason", "sitting", b"sitting", "starved_entrant", b"starved_entrant", "worker_stops", b"worker_stops"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__starved_entrant: _TypeAlias = typing.Literal["starved_entrant"]  # noqa: Y015
     _WhichOneofArgType__starved_entrant: _TypeAlias = typing.Literal["_starved_entrant", b"_starved_entrant"]  # noqa: Y015

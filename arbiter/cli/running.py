@@ -1,0 +1,66 @@
+"""Runs a service's parts until it is asked to stop: first in order, and at once when it is asked again."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+from arbiter.cli.console import errors
+from arbiter.errors import InfrastructureError
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What runs while it is entered."""
+
+    says: tuple[str, ...]
+    """Lines for people, when everything is up."""
+    jobs: tuple[Callable[[], Awaitable[object]], ...]
+    """What has to go on meanwhile, each until it is cancelled; its end in any other way ends the service."""
+    hurry: Callable[[], None] = lambda: None
+    """Called when it is asked to stop once more, while the jobs end in order."""
+
+
+def run_service(service: AbstractAsyncContextManager[Running]) -> None:
+    """Run until SIGINT or SIGTERM.
+
+    Raises:
+        ArbiterError: a part of it failed.
+    """
+    asyncio.run(_run(service))
+
+
+async def _run(service: AbstractAsyncContextManager[Running]) -> None:
+    asked = asyncio.Event()
+    hurry: list[Callable[[], None]] = []
+
+    def ask() -> None:
+        if asked.is_set():
+            errors.print("hurrying", markup=False, highlight=False)
+            for each in hurry:
+                each()
+        asked.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ask)
+    async with service as running:
+        hurry.append(running.hurry)
+        for line in running.says:
+            errors.print(line, markup=False, highlight=False, soft_wrap=True)
+        jobs = [asyncio.ensure_future(job()) for job in running.jobs]
+        waiting = asyncio.ensure_future(asked.wait())
+        try:
+            await asyncio.wait({*jobs, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            for job in jobs:
+                if job.done():
+                    job.result()
+                    raise InfrastructureError("a part of the service ended by itself")
+            errors.print("stopping; ask again to hurry", markup=False, highlight=False)
+        finally:
+            for task in (*jobs, waiting):
+                task.cancel()
+            await asyncio.gather(*jobs, waiting, return_exceptions=True)

@@ -36,25 +36,30 @@ class Parts:
         self.api = self.for_workers = ""
 
     def start(self, name: str, *arguments: str | Path, **variables: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [*COMMAND, *map(str, arguments)],
-            env=environment(self.place.temporary) | {"ARBITER_REDIS_URL": self._redis} | variables,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        with self._log(name).open("w") as log:
+            process = subprocess.Popen(
+                [*COMMAND, *map(str, arguments)],
+                env=environment(self.place.temporary) | {"ARBITER_REDIS_URL": self._redis} | variables,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
         self.running[name] = process
         return process
+
+    def _log(self, name: str) -> Path:
+        return self.place.temporary / f"{name}.log"
 
     def serve(self) -> None:
         listen = self.api or "127.0.0.1:0", self.for_workers or "127.0.0.1:0"
         options = ["--address", listen[0], "--listen", listen[1], "--self-signed", "127.0.0.1"]
-        process = self.start("serve", "serve", *options, "--data-dir", self.place.data)
-        self.certificate, self.api, self.for_workers = (self.said(process) for _ in range(3))
+        self.start("serve", "serve", *options, "--data-dir", self.place.data)
+        self.certificate, self.api, self.for_workers = self.said("serve", 3)
         assert all(re.fullmatch(r"127\.0\.0\.1:\d+", each) for each in (self.api, self.for_workers))
 
     def coordinator(self) -> None:
-        assert self.said(self.start("coordinator", "coordinator", "--data-dir", self.place.data)) == "coordinating"
+        self.start("coordinator", "coordinator", "--data-dir", self.place.data)
+        assert self.said("coordinator", 1) == ["coordinating"]
 
     def worker(self, token: str) -> None:
         state = self.place.temporary / "far"
@@ -65,20 +70,20 @@ class Parts:
             ARBITER_WORKER_TOKEN=token,
         )
 
-    def said(self, process: subprocess.Popen[str]) -> str:
-        """The last word of the next line."""
-        assert process.stderr is not None
-        return process.stderr.readline().rpartition(" ")[2].strip()
+    def said(self, name: str, lines: int) -> list[str]:
+        """The last words of its first lines."""
+        until(lambda: self._log(name).read_text().count("\n") >= lines, f"{name} is up")
+        return [line.rpartition(" ")[2] for line in self._log(name).read_text().splitlines()[:lines]]
 
-    def end(self, name: str, number: signal.Signals = signal.SIGTERM) -> str:
-        """End a part; what else it said."""
+    def end(self, name: str, number: signal.Signals = signal.SIGTERM) -> None:
+        """End a part, and see what it said."""
         process = self.running.pop(name)
         process.send_signal(number)
-        _, rest = process.communicate(timeout=DEADLINE)
+        process.wait(timeout=DEADLINE)
+        said = self._log(name).read_text()
         if number is signal.SIGTERM:
-            assert process.returncode == 0, rest
-        assert "Traceback" not in rest
-        return rest
+            assert process.returncode == 0, said
+        assert "Traceback" not in said
 
     def call(self, token: str, *arguments: str | Path) -> str:
         settings = {"ARBITER_SERVER": self.api, "ARBITER_CA": self.certificate, "ARBITER_API_TOKEN": token}
@@ -101,7 +106,7 @@ def parts(place: Place, redis_url: str) -> Iterator[Parts]:
     finally:
         for process in found.running.values():
             process.kill()
-            process.communicate()
+            process.wait()
 
 
 def test_every_part_may_be_killed_and_redis_replaced_in_the_middle(place: Place, tmp_path: Path) -> None:

@@ -54,12 +54,13 @@ class Parts:
         listen = self.api or "127.0.0.1:0", self.for_workers or "127.0.0.1:0"
         options = ["--address", listen[0], "--listen", listen[1], "--self-signed", "127.0.0.1"]
         self.start("serve", "serve", *options, "--data-dir", self.place.data)
-        self.certificate, self.api, self.for_workers = self.said("serve", 3)
+        lines = ("callers need this certificate: --ca ", "serving at ", "serving workers at ")
+        self.certificate, self.api, self.for_workers = (self.said("serve", line) for line in lines)
         assert all(re.fullmatch(r"127\.0\.0\.1:\d+", each) for each in (self.api, self.for_workers))
 
     def coordinator(self) -> None:
         self.start("coordinator", "coordinator", "--data-dir", self.place.data)
-        assert self.said("coordinator", 1) == ["coordinating"]
+        self.said("coordinator", "coordinating")
 
     def worker(self, token: str) -> None:
         state = self.place.temporary / "far"
@@ -70,10 +71,15 @@ class Parts:
             ARBITER_WORKER_TOKEN=token,
         )
 
-    def said(self, name: str, lines: int) -> list[str]:
-        """The last words of its first lines."""
-        until(lambda: self._log(name).read_text().count("\n") >= lines, f"{name} is up")
-        return [line.rpartition(" ")[2] for line in self._log(name).read_text().splitlines()[:lines]]
+    def said(self, name: str, begin: str) -> str:
+        """The rest of a line that begins so, as soon as it is there."""
+
+        def found() -> list[str]:
+            lines = self._log(name).read_text().split("\n")[:-1]
+            return [line.removeprefix(begin) for line in lines if line.startswith(begin)]
+
+        until(lambda: bool(found()), f"{name} says {begin!r}")
+        return found()[0]
 
     def end(self, name: str, number: signal.Signals = signal.SIGTERM) -> None:
         """End a part, and see what it said."""

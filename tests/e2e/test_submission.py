@@ -127,13 +127,13 @@ def test_from_a_clean_machine_to_an_active_version(place: Place, base: Path, tmp
 
 @pytest.mark.timeout(300)
 def test_a_competition_from_submissions_to_standings(fresh: Place, tmp_path: Path) -> None:
-    """Contestants submit, the host holds a tournament, all follow it; the service is ended in the middle."""
+    """Contestants submit, the host holds a tournament and pauses it, all follow it; the service ends in the middle."""
     tokens = {}
     for owner, scope in (("hal", "host"), ("ada", "contestant"), ("bob", "contestant"), ("eve", "spectator")):
         tokens[owner] = json.loads(fresh.run("token", "create", owner, "--scope", scope, "--json").stdout)["token"]
     cup = tmp_path / "cup.toml"
     listed = "".join(f'[[entrants]]\nbot = "{name}"\n' for name in ("careful", "batch@1"))
-    cup.write_text('name = "cup"\nworkers = 2\n[match]\nboards = 4\n[entry]\n' + listed)
+    cup.write_text('name = "cup"\nworkers = 2\n[match]\nboards = 64\n[entry]\n' + listed)
 
     def caller(address: str, certificate: str) -> Callable[..., subprocess.CompletedProcess[str]]:
         def call(owner: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -163,6 +163,13 @@ def test_a_competition_from_submissions_to_standings(fresh: Place, tmp_path: Pat
         assert "bot 'careful' has not entered" in call("ada", "service", "withdraw", "cup", "careful").stderr
         assert call("hal", "service", "start", "cup").stderr == f"{tournament} is running\n"
         until(lambda: bool(fresh.workers()), "it is played")
+        paused = call("hal", "service", "pause", tournament)
+        assert (paused.returncode, paused.stderr) == (0, f"{tournament} is paused\n")
+        until(lambda: not fresh.workers(), "nothing is played while it is paused")
+        assert call("eve", "service", "watch", tournament).stderr.endswith(f"{tournament} is paused\n")
+        resumed = call("hal", "service", "resume", tournament)
+        assert (resumed.returncode, resumed.stderr) == (0, f"{tournament} is running\n")
+        until(lambda: bool(fresh.workers()), "it is played again")
     until(lambda: not fresh.processes(), "nothing outlives the service")
     with service(fresh) as (address, certificate):
         call = caller(address, certificate)

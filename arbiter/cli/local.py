@@ -26,7 +26,7 @@ from arbiter.service import WorkerServer, WorkerTokens
 from arbiter.store import Entrant, LeadershipLost, Store, StoreUnavailable, TournamentState
 from arbiter.supervisor.keeper import Keeper, Patience
 from arbiter.supervisor.redis import EmbeddedRedis, check_redis
-from arbiter.supervisor.rundir import RunDirectory, lock_file
+from arbiter.supervisor.rundir import RunDirectory, is_locked, lock_file
 from arbiter.tournament import CelerySender, Coordinator, Desk, Lead, SpecError
 
 log = logging.getLogger(__name__)
@@ -149,6 +149,18 @@ def versions_lock(data: Path) -> contextlib.AbstractContextManager[None]:
     return lock_file(path, f"what builds and tries out the versions in {data}")
 
 
+def is_run(store: Store, data: Path, tournament: str) -> bool:
+    """Whether some process runs a tournament now: here, as its lock tells, or elsewhere, as its lead tells."""
+    leader = store.leader(matter_of(tournament))
+    elsewhere = leader is not None and leader.holder != folder_name(data) and leader.expires_at > datetime.now(UTC)
+    return elsewhere or is_locked(lock_path(data, tournament))
+
+
+def matter_of(tournament: str) -> str:
+    """What there is one leader of for each tournament."""
+    return f"tournament/{tournament}"
+
+
 async def run_tournament(
     store: Store,
     tournament: str,
@@ -173,7 +185,7 @@ async def run_tournament(
     with (
         lock_file(lock, f"tournament {tournament}"),
         # Under one name in a data folder: who holds its lock knows that the former holder is gone.
-        Lead(store, f"tournament/{tournament}", folder_name(options.data)) as lead,
+        Lead(store, matter_of(tournament), folder_name(options.data)) as lead,
         RunDirectory() as run,
     ):
         if not lead.take():

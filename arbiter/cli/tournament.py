@@ -56,8 +56,7 @@ def list_tournaments(data_dir: DataDir = None, json: Json = False) -> None:
     """List all tournaments, newest first."""
     need_server()
     from arbiter.cli.event import open_store
-    from arbiter.cli.local import lock_path
-    from arbiter.supervisor.rundir import is_locked
+    from arbiter.cli.local import is_run
 
     data = data_folder(data_dir)
     with open_store(data) as store:
@@ -65,7 +64,7 @@ def list_tournaments(data_dir: DataDir = None, json: Json = False) -> None:
             {
                 "id": tournament.id,
                 "state": tournament.state.value,
-                "active": is_locked(lock_path(data, tournament.id)),
+                "active": is_run(store, data, tournament.id),
                 "created_at": tournament.created_at.isoformat(),
                 "sittings": (progress := store.progress(tournament.id)).total,
                 "recorded": progress.recorded,

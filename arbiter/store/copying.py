@@ -45,6 +45,8 @@ def copy(
     schema.upgrade(target)
     tables = Table.metadata.sorted_tables  # those that others refer to first
     with source.read() as reading, target.write() as writing:
+        source.take_time(reading)
+        target.take_time(writing)
         held = [table.name for table in tables if _count(writing, table)]
         if held:
             raise UsageError(f"the database {target.name} has rows in {held[0]} already; name an empty one")

@@ -37,9 +37,10 @@ from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select
+from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -121,6 +122,11 @@ class Database:
         for number in sorted({_advisory(matter) for matter in matters}):
             session.execute(select(func.pg_advisory_xact_lock(number)))
 
+    def take_time(self, session: Session) -> None:
+        """Let a transaction rest as long as it has to between two statements, because it waits for another database."""
+        if not self.is_sqlite:
+            session.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
+
     @contextmanager
     def connection(self, *, writes: bool) -> Iterator[Connection]:
         """A bare connection in a transaction, for work on the schema."""
@@ -168,6 +174,8 @@ class Database:
     def _translated(self) -> Iterator[None]:
         try:
             yield
+        except PoolTimeout as error:
+            raise StoreUnavailable(f"the database {self.name} can't be used: all connections are busy; wait") from error
         except DBAPIError as error:
             # The bare class DatabaseError is a damaged or foreign file; its subclasses but these are mistakes of this
             # package, unless they came with the end of the connection.

@@ -34,6 +34,12 @@ def lead(session: Session, matter: str, holder: str, now: datetime, duration: ti
     return _leadership(row)
 
 
+def leader(session: Session, matter: str) -> Leadership | None:
+    """Who led last, even when that has expired; None when nobody ever did."""
+    row = session.get(LeadershipRow, matter)
+    return None if row is None else _leadership(row)
+
+
 def keep(session: Session, leadership: Leadership, now: datetime, duration: timedelta) -> Leadership | None:
     """Let it end `duration` after `now`; None when its term is over."""
     row = session.get(LeadershipRow, leadership.matter, with_for_update=True)

@@ -120,6 +120,11 @@ class Store:
             self._database.take_turns(session, f"lead {matter}")
             return leading.lead(session, matter, holder, now, duration)
 
+    def leader(self, matter: str) -> Leadership | None:
+        """Who led in a matter last, even when that has expired; None when nobody ever did."""
+        with self._database.read() as session:
+            return leading.leader(session, matter)
+
     def keep_lead(self, leadership: Leadership, now: datetime, duration: timedelta) -> Leadership | None:
         """Let a leadership end at `now` + `duration`; None when somebody has taken the lead since."""
         check_aware(now)

@@ -23,8 +23,9 @@ def lead(store: Store, holder: str, seconds: float = 0) -> Leadership:
 
 
 def test_the_first_who_asks_leads_until_the_lead_expires(store: Store) -> None:
+    assert store.leader(MATTER) is None
     first = lead(store, "a")
-    assert first == Leadership(MATTER, "a", 1, START + TERM)
+    assert first == Leadership(MATTER, "a", 1, START + TERM) == store.leader(MATTER)
     assert lead(store, "b", 29.9) == first
     assert lead(store, "b", 30) == Leadership(MATTER, "b", 2, after(60))
     assert lead(store, "a", 59) == Leadership(MATTER, "b", 2, after(60))

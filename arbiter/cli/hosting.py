@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 import grpc
 import typer
@@ -16,6 +18,7 @@ from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.api.tournament.v1 import tournament_pb2_grpc
 from arbiter.cli.console import Following, errors, one_line, output, results_console
 from arbiter.cli.dialling import ApiToken, Authority, Client, Plain, ServerAddress, about, server_of
+from arbiter.cli.ranking_text import plus_minus, ranked_by, ranks, stage
 from arbiter.cli.submission import read_version
 from arbiter.errors import UsageError
 
@@ -248,20 +251,80 @@ def standings(
     with TournamentClient(server, token, ca, plain_text) as client:
         found = client.call(client.stub.GetStandings, pb.GetStandingsRequest(tournament=tournament))
     direction = "fewer is better" if found.lowest_wins else "more is better"
+    heading, meaning = ranked_by(found.format)
     table = Table(title=f"Standings of {found.tournament.id}", title_justify="left")
-    for name in ("", "bot", "points per hand", "mean place", "hands", "faults"):
-        table.add_column(name, justify="left" if name == "bot" else "right")
+    for name in ("", "bot", "points per hand", heading, "mean place", "rating", "hands", "faults"):
+        table.add_column(name, justify="left" if name == "bot" else "right", no_wrap=True)
     for row in found.standings:
-        points = f"{row.points_per_hand:.2f}" if row.HasField("points_per_hand") else "–"
-        if row.HasField("standard_error"):
-            points += f" ± {row.standard_error:.2f}"
-        place = f"{row.mean_place:.2f}" if row.HasField("mean_place") else "–"
         faults = sum(row.faults.values())
-        shown = Text(str(faults), style="red" if faults else "dim")
-        table.add_row(str(row.rank), one_line(row.name), points, place, f"{row.hands:,}", shown)
-    table.caption = f"± one standard error over boards, {direction}"
+        table.add_row(
+            str(row.rank) if row.HasField("points_per_hand") else "",
+            one_line(row.name),
+            _plus_minus(row, "points_per_hand", "half_width"),
+            _ranked(row, found.stages),
+            _plus_minus(row, "mean_place", "mean_place_half_width"),
+            plus_minus(row.rating, row.rating_half_width, sign="+") + ("?" if row.rating_provisional else ""),
+            f"{row.hands:,}",
+            Text(str(faults), style="red" if faults else "dim"),
+        )
+    table.caption = (
+        f"± half a 95 % interval, none where boards are too few; points: {direction}; {meaning}; "
+        "rating: points per hand better than the mean of the ladder, ? provisional"
+    )
     table.caption_justify = "left"
     results_console().print(table)
+
+
+def _plus_minus(row: pb.Standing, value: str, half_width: str) -> str:
+    given = [getattr(row, name) if row.HasField(name) else None for name in (value, half_width)]  # type: ignore[arg-type]  # names of fields
+    return plus_minus(*given)
+
+
+def _ranked(row: pb.Standing, stages: int) -> str:
+    """What ranks a bot in the format, beside its points per hand."""
+    if row.HasField("score"):
+        return f"{row.score:g}"
+    if row.stage_reached:
+        return stage(row.stage_reached, stages)
+    return ranks(row.best_rank, row.worst_rank) if row.best_rank else ""
+
+
+@app.command()
+def export(
+    tournament: TournamentId,
+    file: Annotated[
+        Path | None, typer.Option("--output", "-o", show_default=False, help="By default ID.tar.gz in this folder.")
+    ] = None,
+    server: ServerAddress = None,
+    token: ApiToken = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+) -> None:
+    """Write all that may be known of a tournament to an archive: plan, standings, replays and seeds of what is over."""
+    with TournamentClient(server, token, ca, plain_text) as client, Following() as following:
+        whole = client.call(client.stub.GetTournament, pb.GetTournamentRequest(tournament=tournament)).tournament.id
+        target = file or Path(f"{whole}.tar.gz")
+        with writing(target) as sink:
+            try:
+                request = pb.ExportTournamentRequest(tournament=whole)
+                for part in client.stub.ExportTournament(request, metadata=client.metadata):
+                    sink.write(part.chunk)
+                    following.show(f"{target}: {sink.tell() >> 20} MiB", None)
+            except grpc.RpcError as error:
+                client.fail(error)
+    output.print(str(target), markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def writing(target: Path) -> Iterator[BinaryIO]:
+    """A file that appears under its name when it is whole, and not at all after an exception."""
+    new = target.with_name(f".{target.name}.part")
+    try:
+        with new.open("wb") as sink:
+            yield sink
+        new.replace(target)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 @app.command()

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from arbiter.cli.console import one_line
+from arbiter.cli.ranking_text import plus_minus, ranked_by, ranks, stage
 from arbiter.rating import Estimate, Rating
 from arbiter.rating.ladder import INTERVAL
 from arbiter.rating.ratio import MIN_BOARDS
@@ -18,7 +19,7 @@ from arbiter.tournament import EntrantRow, TournamentDetails, TournamentReport, 
 
 def standings_table(report: TournamentReport, title: str | None = None) -> Table:
     """Standings, best first: points per hand, what ranks in the format, mean place, rating, faults."""
-    heading, meaning = _RANKED_BY.get(report.spec.format.kind, _RANKED_BY["round-robin"])
+    heading, meaning = ranked_by(report.spec.format.kind)
     direction = "fewer is better" if report.lowest_wins else "more is better"
     table = Table(title=title or f"Standings of {report.tournament.id}", title_style="bold", title_justify="left")
     table.add_column("", justify="right")
@@ -50,20 +51,12 @@ def standings_table(report: TournamentReport, title: str | None = None) -> Table
     return table
 
 
-_RANKED_BY = {
-    "round-robin": ("rank", "rank: those open at 95 %"),
-    "swiss": ("score", "score: opponents outdone at the table, equals half, a bye the mean of a table; it ranks first"),
-    "knockout": ("reached", "reached: the last stage; it ranks first, then the place in the group there"),
-}
-"""By format: heading of a column and what it says."""
-
-
 def _ranked_by(report: TournamentReport, row: EntrantRow) -> str:
     """What ranks a bot in the format, beside its points per hand."""
     if row.score is not None:
         return f"{float(row.score):g}"
     if row.reached is not None and report.stages is not None:
-        return "final" if row.reached + 1 == report.stages[1] else f"stage {row.reached + 1}"
+        return stage(row.reached + 1, report.stages[1])
     return "" if row.standing.ranks is None else ranks(*row.standing.ranks)
 
 
@@ -186,7 +179,7 @@ def estimate(found: Estimate | None, times: int = 1) -> str:
     if found is None:
         return "–"
     half = found.half_width
-    return f"{times * found.value:.2f}" if half is None else f"{times * found.value:.2f} ± {times * half:.2f}"
+    return plus_minus(times * found.value, None if half is None else times * half)
 
 
 def moons(found: Estimate | None) -> str:
@@ -197,18 +190,7 @@ def moons(found: Estimate | None) -> str:
 def rating(found: Rating) -> str:
     """``+1.30 ± 0.20``, with a question mark while it is provisional."""
     mark = "?" if found.provisional else ""
-    return f"{found.value:+.2f} ± {INTERVAL * found.standard_error:.2f}{mark}"
-
-
-def ranks(best: int, worst: int) -> str:
-    """``2nd`` or ``2nd to 4th``."""
-    return ordinal(best) if best == worst else f"{ordinal(best)} to {ordinal(worst)}"
-
-
-def ordinal(number: int) -> str:
-    """``1st``, ``2nd``, ``11th``."""
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
+    return plus_minus(found.value, INTERVAL * found.standard_error, sign="+") + mark
 
 
 def probability(value: float | None) -> str:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import AsyncIterator, Callable
-from typing import Final, cast
+from typing import BinaryIO, Final, cast
 
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.api.tournament.v1 import tournament_pb2_grpc
 from arbiter.errors import UsageError
 from arbiter.match import write_replay
+from arbiter.rating.ladder import INTERVAL
 from arbiter.service.calls import Context, caller
 from arbiter.service.pages import page_size, page_token, read_page_token
 from arbiter.store import FINISHED, Scope, SittingKey, Store, Token, Tournament, TournamentState, TransitionRefused
-from arbiter.tournament import TournamentReport, TournamentSpec, report
+from arbiter.tournament import EntrantRow, TournamentReport, TournamentSpec, report
+from arbiter.tournament.export import write_export
 from arbiter.tournament.hosting import Hosting
 from arbiter.tournament.replays import BotReport, released_logs, released_replay
 
@@ -151,7 +154,26 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
             raise TransitionRefused(f"tournament {tournament!r} is a draft; it has standings once it is scheduled")
         found = await asyncio.to_thread(report, self._store, tournament)
         message = await asyncio.to_thread(self._message, found.tournament)
-        return pb.GetStandingsResponse(tournament=message, standings=_standings(found), lowest_wins=found.lowest_wins)
+        return pb.GetStandingsResponse(
+            tournament=message,
+            standings=_standings(found),
+            lowest_wins=found.lowest_wins,
+            format=found.spec.format.kind,
+            stages=0 if found.stages is None else found.stages[1],
+        )
+
+    async def ExportTournament(
+        self, request: pb.ExportTournamentRequest, context: Context
+    ) -> AsyncIterator[pb.ExportTournamentResponse]:
+        """See the contract."""
+        caller(Scope.SPECTATOR)
+        tournament = await self._id(request.tournament)
+        with tempfile.TemporaryFile() as file:
+            archive = cast("BinaryIO", file)
+            await asyncio.to_thread(write_export, self._store, tournament, archive)
+            archive.seek(0)
+            while chunk := await asyncio.to_thread(archive.read, CHUNK):
+                yield pb.ExportTournamentResponse(chunk=chunk)
 
     async def GetReplay(self, request: pb.GetReplayRequest, context: Context) -> AsyncIterator[pb.GetReplayResponse]:
         """See the contract."""
@@ -207,20 +229,31 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
 
 
 def _standings(found: TournamentReport) -> list[pb.Standing]:
-    return [
-        pb.Standing(
-            rank=row.rank,
-            name=row.name,
-            hands=row.standing.hands,
-            points_per_hand=None if row.standing.points is None else row.standing.points.value,
-            standard_error=None if row.standing.points is None else row.standing.points.standard_error,
-            mean_place=None if row.standing.place is None else row.standing.place.value,
-            faults=row.faults,
-            forfeits=row.forfeits,
-            voids=row.voids,
-        )
-        for row in found.rows
-    ]
+    return [_standing(row) for row in found.rows]
+
+
+def _standing(row: EntrantRow) -> pb.Standing:
+    points, place, (best, worst) = row.standing.points, row.standing.place, row.standing.ranks or (0, 0)
+    return pb.Standing(
+        rank=row.rank,
+        name=row.name,
+        hands=row.standing.hands,
+        points_per_hand=None if points is None else points.value,
+        standard_error=None if points is None else points.standard_error,
+        half_width=None if points is None else points.half_width,
+        mean_place=None if place is None else place.value,
+        mean_place_half_width=None if place is None else place.half_width,
+        best_rank=best,
+        worst_rank=worst,
+        rating=row.rating.value,
+        rating_half_width=INTERVAL * row.rating.standard_error,
+        rating_provisional=row.rating.provisional,
+        score=None if row.score is None else float(row.score),
+        stage_reached=0 if row.reached is None else row.reached + 1,
+        faults=row.faults,
+        forfeits=row.forfeits,
+        voids=row.voids,
+    )
 
 
 def _log(found: BotReport) -> pb.BotLog:

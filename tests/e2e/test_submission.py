@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -181,6 +182,11 @@ def test_a_competition_from_submissions_to_standings(fresh: Place, tmp_path: Pat
         replay = tmp_path / "replay.jsonl"
         replay.write_text(call("eve", "service", "replay", f"{tournament}/0/0").stdout)
         assert call("eve", "replay", "verify", replay).returncode == 0
+        archive = tmp_path / "cup.tar.gz"
+        assert call("eve", "service", "export", "cup", "--output", archive).stdout == f"{archive}\n"
+        with tarfile.open(archive) as found:
+            assert f"{tournament}/replays/0-0.jsonl" in found.getnames()
+        assert list(tmp_path.glob(".*")) == []
         logs = call("ada", "service", "logs", f"{tournament}/0/0").stdout
         assert "careful@1: exit status 0" in logs
         assert "uniform@1" not in logs

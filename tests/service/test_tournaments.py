@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+import tarfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +14,7 @@ import pytest
 
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.api.tournament.v1 import tournament_pb2_grpc
+from arbiter.deals import commitment
 from arbiter.match import read_replay
 from arbiter.registry.life import Validation
 from arbiter.store import Scope, TournamentState
@@ -80,6 +84,10 @@ class Caller:
         return b"".join(
             part.chunk for part in self.stub.GetReplay(pb.GetReplayRequest(sitting=sitting), metadata=self.metadata)
         )
+
+    def export(self, tournament: str) -> bytes:
+        request = pb.ExportTournamentRequest(tournament=tournament)
+        return b"".join(part.chunk for part in self.stub.ExportTournament(request, metadata=self.metadata))
 
     def logs(self, sitting: str) -> list[pb.BotLog]:
         return list(self.stub.GetSittingLogs(pb.GetSittingLogsRequest(sitting=sitting), metadata=self.metadata).logs)
@@ -179,6 +187,9 @@ def test_it_is_started_followed_and_shown(service: Service, host: Caller, ada: C
     assert [row.rank for row in found.standings] == sorted(row.rank for row in found.standings)
     assert sum(row.points_per_hand for row in found.standings) == pytest.approx(26.0)
     assert all(row.hands == 8 and not row.faults for row in found.standings)
+    assert found.format == "round-robin"
+    assert all(row.best_rank <= row.worst_rank <= 4 and row.HasField("mean_place") for row in found.standings)
+    assert all(not row.HasField("half_width") for row in found.standings), "two boards are too few for an interval"
     replay = read_replay(ada.replay(f"{tournament}/0/0"))
     assert (replay.sitting, replay.boards) == (f"{tournament}/0/0", 2)
 
@@ -195,6 +206,40 @@ def test_nothing_of_a_deal_set_is_shown_before_its_last_sitting(service: Service
         with pytest.raises(grpc.RpcError, match="is still being played"):
             call()
     assert not any(row.HasField("points_per_hand") for row in ada.standings(tournament).standings)
+
+
+def unpacked(archive: bytes) -> dict[str, bytes]:
+    """The files of an export by their paths in the tournament's folder."""
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as found:
+        contents = {member.name: found.extractfile(member) for member in found}
+        return {name.partition("/")[2]: file.read() for name, file in contents.items() if file is not None}
+
+
+def test_all_that_may_be_known_is_exported_and_no_more(service: Service, host: Caller, ada: Caller) -> None:
+    tournament = host.create().id
+    waiting = unpacked(ada.export(tournament))
+    assert sorted(waiting) == ["deals.json", "plan.json", "standings.json", "tournament.json"]
+    host.start(tournament)
+    play(service, tournament, 3)
+    playing = ada.export(tournament)
+    assert sorted(unpacked(playing)) == sorted(waiting), "no replay before the last sitting over its deal set"
+    (deal_seed,) = (match.deal_seed for match in service.store.matches(tournament))
+    for secret in (deal_seed, service.store.tournament(tournament).deal_seed):
+        assert not any(secret.hex().encode() in content for content in unpacked(playing).values())
+    play(service, tournament, 1)
+    service.store.set_state(tournament, TournamentState.COMPLETED, now=datetime.now(UTC))
+    whole = unpacked(ada.export("cup"))
+    assert ada.export(tournament) == ada.export(tournament), "the same results make the same bytes"
+    assert [name for name in whole if name.startswith("replays/")] == [
+        f"replays/0-{number}.jsonl" for number in range(4)
+    ]
+    deals, (plan,) = json.loads(whole["deals.json"]), json.loads(whole["plan.json"])
+    assert (deals["deal_sets"][0]["deal_seed"], deals["tournament_seed"]) == (deal_seed.hex(), FILE.split('"')[3])
+    assert (plan["commitment"], plan["sittings"], plan["boards"]) == (commitment(deal_seed), 4, 2)
+    assert read_replay(whole["replays/0-3.jsonl"]).sitting == f"{tournament}/0/3"
+    assert {row["name"] for row in json.loads(whole["standings.json"])["standings"]} == {
+        entrant["name"] for entrant in json.loads(whole["tournament.json"])["entrants"]
+    }
 
 
 def test_a_bot_s_log_is_its_owner_s_and_the_host_s(service: Service, host: Caller, ada: Caller) -> None:

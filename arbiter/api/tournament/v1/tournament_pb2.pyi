@@ -192,6 +192,15 @@ class Standing(message.Message):
     FAULTS_FIELD_NUMBER: builtins.int
     FORFEITS_FIELD_NUMBER: builtins.int
     VOIDS_FIELD_NUMBER: builtins.int
+    HALF_WIDTH_FIELD_NUMBER: builtins.int
+    MEAN_PLACE_HALF_WIDTH_FIELD_NUMBER: builtins.int
+    BEST_RANK_FIELD_NUMBER: builtins.int
+    WORST_RANK_FIELD_NUMBER: builtins.int
+    RATING_FIELD_NUMBER: builtins.int
+    RATING_HALF_WIDTH_FIELD_NUMBER: builtins.int
+    RATING_PROVISIONAL_FIELD_NUMBER: builtins.int
+    SCORE_FIELD_NUMBER: builtins.int
+    STAGE_REACHED_FIELD_NUMBER: builtins.int
     rank: builtins.int
     """Rank, 1 is best; equal results share one."""
     name: builtins.str
@@ -208,6 +217,24 @@ class Standing(message.Message):
     """Matches forfeited."""
     voids: builtins.int
     """Sittings voided because its time was up on a starved machine."""
+    half_width: builtins.float
+    """Half of the 95 % interval of the points per hand; left out where there is none."""
+    mean_place_half_width: builtins.float
+    """The same of the mean place."""
+    best_rank: builtins.int
+    """Best rank by points per hand that the results leave open at 95 %; 0 before the first complete match."""
+    worst_rank: builtins.int
+    """Worst of these; 0 before the first complete match."""
+    rating: builtins.float
+    """Points per hand by which it is better than the mean of the ladder."""
+    rating_half_width: builtins.float
+    """Half of the 95 % interval of the rating."""
+    rating_provisional: builtins.bool
+    """Whether too few hands are played for a place on the ladder."""
+    score: builtins.float
+    """In a Swiss tournament, its score."""
+    stage_reached: builtins.int
+    """In a knockout, the last stage that it reached, from 1."""
     @builtins.property
     def faults(self) -> containers.ScalarMap[builtins.str, builtins.int]:
         """Number of faults by code."""
@@ -224,21 +251,42 @@ class Standing(message.Message):
         faults: abc.Mapping[builtins.str, builtins.int] | None = ...,
         forfeits: builtins.int = ...,
         voids: builtins.int = ...,
+        half_width: builtins.float | None = ...,
+        mean_place_half_width: builtins.float | None = ...,
+        best_rank: builtins.int = ...,
+        worst_rank: builtins.int = ...,
+        rating: builtins.float = ...,
+        rating_half_width: builtins.float = ...,
+        rating_provisional: builtins.bool = ...,
+        score: builtins.float | None = ...,
+        stage_reached: builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = typing.Literal["_mean_place", b"_mean_place", "_points_per_hand", b"_points_per_hand", "_standard_error", b"_standard_error", "mean_place", b"mean_place", "points_per_hand", b"points_per_hand", "standard_error", b"standard_error"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = typing.Literal["_half_width", b"_half_width", "_mean_place", b"_mean_place", "_mean_place_half_width", b"_mean_place_half_width", "_points_per_hand", b"_points_per_hand", "_score", b"_score", "_standard_error", b"_standard_error", "half_width", b"half_width", "mean_place", b"mean_place", "mean_place_half_width", b"mean_place_half_width", "points_per_hand", b"points_per_hand", "score", b"score", "standard_error", b"standard_error"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["_mean_place", b"_mean_place", "_points_per_hand", b"_points_per_hand", "_standard_error", b"_standard_error", "faults", b"faults", "forfeits", b"forfeits", "hands", b"hands", "mean_place", b"mean_place", "name", b"name", "points_per_hand", b"points_per_hand", "rank", b"rank", "standard_error", b"standard_error", "voids", b"voids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["_half_width", b"_half_width", "_mean_place", b"_mean_place", "_mean_place_half_width", b"_mean_place_half_width", "_points_per_hand", b"_points_per_hand", "_score", b"_score", "_standard_error", b"_standard_error", "best_rank", b"best_rank", "faults", b"faults", "forfeits", b"forfeits", "half_width", b"half_width", "hands", b"hands", "mean_place", b"mean_place", "mean_place_half_width", b"mean_place_half_width", "name", b"name", "points_per_hand", b"points_per_hand", "rank", b"rank", "rating", b"rating", "rating_half_width", b"rating_half_width", "rating_provisional", b"rating_provisional", "score", b"score", "stage_reached", b"stage_reached", "standard_error", b"standard_error", "voids", b"voids", "worst_rank", b"worst_rank"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__half_width: _TypeAlias = typing.Literal["half_width"]  # noqa: Y015
+    _WhichOneofArgType__half_width: _TypeAlias = typing.Literal["_half_width", b"_half_width"]  # noqa: Y015
     _WhichOneofReturnType__mean_place: _TypeAlias = typing.Literal["mean_place"]  # noqa: Y015
     _WhichOneofArgType__mean_place: _TypeAlias = typing.Literal["_mean_place", b"_mean_place"]  # noqa: Y015
+    _WhichOneofReturnType__mean_place_half_width: _TypeAlias = typing.Literal["mean_place_half_width"]  # noqa: Y015
+    _WhichOneofArgType__mean_place_half_width: _TypeAlias = typing.Literal["_mean_place_half_width", b"_mean_place_half_width"]  # noqa: Y015
     _WhichOneofReturnType__points_per_hand: _TypeAlias = typing.Literal["points_per_hand"]  # noqa: Y015
     _WhichOneofArgType__points_per_hand: _TypeAlias = typing.Literal["_points_per_hand", b"_points_per_hand"]  # noqa: Y015
+    _WhichOneofReturnType__score: _TypeAlias = typing.Literal["score"]  # noqa: Y015
+    _WhichOneofArgType__score: _TypeAlias = typing.Literal["_score", b"_score"]  # noqa: Y015
     _WhichOneofReturnType__standard_error: _TypeAlias = typing.Literal["standard_error"]  # noqa: Y015
     _WhichOneofArgType__standard_error: _TypeAlias = typing.Literal["_standard_error", b"_standard_error"]  # noqa: Y015
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__half_width) -> _WhichOneofReturnType__half_width | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__mean_place) -> _WhichOneofReturnType__mean_place | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__mean_place_half_width) -> _WhichOneofReturnType__mean_place_half_width | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__points_per_hand) -> _WhichOneofReturnType__points_per_hand | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__score) -> _WhichOneofReturnType__score | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__standard_error) -> _WhichOneofReturnType__standard_error | None: ...
 
@@ -815,8 +863,14 @@ class GetStandingsResponse(message.Message):
     TOURNAMENT_FIELD_NUMBER: builtins.int
     STANDINGS_FIELD_NUMBER: builtins.int
     LOWEST_WINS_FIELD_NUMBER: builtins.int
+    FORMAT_FIELD_NUMBER: builtins.int
+    STAGES_FIELD_NUMBER: builtins.int
     lowest_wins: builtins.bool
     """Whether fewer points are better."""
+    format: builtins.str
+    """The format, such as "round-robin": in "swiss" the score ranks first, in "knockout" the stage."""
+    stages: builtins.int
+    """Stages in all, where the format has any."""
     @builtins.property
     def tournament(self) -> Tournament:
         """The tournament."""
@@ -831,10 +885,52 @@ class GetStandingsResponse(message.Message):
         tournament: Tournament | None = ...,
         standings: abc.Iterable[Standing] | None = ...,
         lowest_wins: builtins.bool = ...,
+        format: builtins.str = ...,
+        stages: builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["lowest_wins", b"lowest_wins", "standings", b"standings", "tournament", b"tournament"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["format", b"format", "lowest_wins", b"lowest_wins", "stages", b"stages", "standings", b"standings", "tournament", b"tournament"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class ExportTournamentRequest(message.Message):
+    """Asks for an export."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    TOURNAMENT_FIELD_NUMBER: builtins.int
+    tournament: builtins.str
+    """Id of the tournament."""
+    def __init__(
+        self,
+        *,
+        tournament: builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class ExportTournamentResponse(message.Message):
+    """A part of an export."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    CHUNK_FIELD_NUMBER: builtins.int
+    chunk: builtins.bytes
+    """The next bytes."""
+    def __init__(
+        self,
+        *,
+        chunk: builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["chunk", b"chunk"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -95,6 +95,11 @@ class TournamentServiceStub(object):
                 request_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.GetStandingsRequest.SerializeToString,
                 response_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.GetStandingsResponse.FromString,
                 _registered_method=True)
+        self.ExportTournament = channel.unary_stream(
+                '/arbiter.api.tournament.v1.TournamentService/ExportTournament',
+                request_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ExportTournamentRequest.SerializeToString,
+                response_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ExportTournamentResponse.FromString,
+                _registered_method=True)
         self.GetReplay = channel.unary_stream(
                 '/arbiter.api.tournament.v1.TournamentService/GetReplay',
                 request_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.GetReplayRequest.SerializeToString,
@@ -199,6 +204,14 @@ class TournamentServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ExportTournament(self, request, context):
+        """Gets all that may be known of a tournament as a tar.gz, in chunks: its plan, entrants and standings, and of each deal set that is
+        over its seed and the replays.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetReplay(self, request, context):
         """Gets the replay of a sitting as JSON Lines, in chunks.
         """
@@ -275,6 +288,11 @@ def add_TournamentServiceServicer_to_server(servicer, server):
                     servicer.GetStandings,
                     request_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.GetStandingsRequest.FromString,
                     response_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.GetStandingsResponse.SerializeToString,
+            ),
+            'ExportTournament': grpc.unary_stream_rpc_method_handler(
+                    servicer.ExportTournament,
+                    request_deserializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ExportTournamentRequest.FromString,
+                    response_serializer=arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ExportTournamentResponse.SerializeToString,
             ),
             'GetReplay': grpc.unary_stream_rpc_method_handler(
                     servicer.GetReplay,
@@ -612,6 +630,33 @@ class TournamentService(object):
             '/arbiter.api.tournament.v1.TournamentService/GetStandings',
             arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.GetStandingsRequest.SerializeToString,
             arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.GetStandingsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExportTournament(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/arbiter.api.tournament.v1.TournamentService/ExportTournament',
+            arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ExportTournamentRequest.SerializeToString,
+            arbiter_dot_api_dot_tournament_dot_v1_dot_tournament__pb2.ExportTournamentResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -69,6 +69,10 @@ class TournamentServiceStub:
     """Follows a tournament to its end: sent at once, and whenever something has changed."""
     GetStandings: _grpc.UnaryUnaryMultiCallable[_tournament_pb2.GetStandingsRequest, _tournament_pb2.GetStandingsResponse]
     """Gets the standings as they are: of complete matches alone."""
+    ExportTournament: _grpc.UnaryStreamMultiCallable[_tournament_pb2.ExportTournamentRequest, _tournament_pb2.ExportTournamentResponse]
+    """Gets all that may be known of a tournament as a tar.gz, in chunks: its plan, entrants and standings, and of each deal set that is
+    over its seed and the replays.
+    """
     GetReplay: _grpc.UnaryStreamMultiCallable[_tournament_pb2.GetReplayRequest, _tournament_pb2.GetReplayResponse]
     """Gets the replay of a sitting as JSON Lines, in chunks."""
     GetSittingLogs: _grpc.UnaryUnaryMultiCallable[_tournament_pb2.GetSittingLogsRequest, _tournament_pb2.GetSittingLogsResponse]
@@ -111,6 +115,10 @@ class TournamentServiceAsyncStub(TournamentServiceStub):
     """Follows a tournament to its end: sent at once, and whenever something has changed."""
     GetStandings: _aio.UnaryUnaryMultiCallable[_tournament_pb2.GetStandingsRequest, _tournament_pb2.GetStandingsResponse]  # type: ignore[assignment]
     """Gets the standings as they are: of complete matches alone."""
+    ExportTournament: _aio.UnaryStreamMultiCallable[_tournament_pb2.ExportTournamentRequest, _tournament_pb2.ExportTournamentResponse]  # type: ignore[assignment]
+    """Gets all that may be known of a tournament as a tar.gz, in chunks: its plan, entrants and standings, and of each deal set that is
+    over its seed and the replays.
+    """
     GetReplay: _aio.UnaryStreamMultiCallable[_tournament_pb2.GetReplayRequest, _tournament_pb2.GetReplayResponse]  # type: ignore[assignment]
     """Gets the replay of a sitting as JSON Lines, in chunks."""
     GetSittingLogs: _aio.UnaryUnaryMultiCallable[_tournament_pb2.GetSittingLogsRequest, _tournament_pb2.GetSittingLogsResponse]  # type: ignore[assignment]
@@ -222,6 +230,16 @@ class TournamentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_tournament_pb2.GetStandingsResponse, _abc.Awaitable[_tournament_pb2.GetStandingsResponse]]:
         """Gets the standings as they are: of complete matches alone."""
+
+    @_abc_1.abstractmethod
+    def ExportTournament(
+        self,
+        request: _tournament_pb2.ExportTournamentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_tournament_pb2.ExportTournamentResponse], _abc.AsyncIterator[_tournament_pb2.ExportTournamentResponse]]:
+        """Gets all that may be known of a tournament as a tar.gz, in chunks: its plan, entrants and standings, and of each deal set that is
+        over its seed and the replays.
+        """
 
     @_abc_1.abstractmethod
     def GetReplay(

@@ -58,6 +58,10 @@ def search_path() -> str:
     return f"{interpreter().parent}:/usr/local/bin:/usr/bin:/bin"
 
 
+REMOTE: Final = "remote"
+"""Kept for bots that stay with their authors; see docs/decisions/remote-bots.md."""
+
+
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """One way to start bots; the fields are the keys above."""
@@ -175,6 +179,11 @@ class Runtimes(Mapping[str, Runtime]):
         Raises:
             RuntimesError: there is none of this name; says which there are.
         """
+        if name == REMOTE:
+            raise RuntimesError(
+                f"runtime {REMOTE!r}: bots that stay with their authors and dial in are not taken yet; name one that"
+                f" starts the bot here: {', '.join(self._runtimes)}"
+            )
         if name not in self._runtimes:
             close = difflib.get_close_matches(name, self._runtimes, n=1)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
@@ -198,6 +207,8 @@ class Runtimes(Mapping[str, Runtime]):
 def _parse(name: str, section: object, file: Path) -> Runtime:
     if not _NAME.fullmatch(name):
         raise RuntimesError(f"{file}: the name {name!r} is not allowed; use 1 to 40 characters a-z, 0-9, - and _")
+    if name == REMOTE:
+        raise RuntimesError(f"{file}: the name {REMOTE!r} is kept for bots that dial in; choose another")
     if not isinstance(section, dict):
         raise RuntimesError(f"{file}: {name} must be a section, written [{name}]")
     texts: dict[str, str] = {}

@@ -52,6 +52,8 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
         if first is None or first.WhichOneof("part") != "header":
             raise UsageError("the first message holds no header; send size, sha256 and request_id first")
         header = first.header
+        if header.kind not in (pb.VERSION_KIND_UNSPECIFIED, pb.VERSION_KIND_PACKAGE):
+            raise UsageError("kind: bots that stay with their authors and dial in are not taken yet; send a package")
         declared = Declared(token.owner, header.request_id, header.size, header.sha256)
         with ExitStack() as stack:
             opened = self._registry.uploads.open(declared, header.offset)
@@ -192,6 +194,7 @@ def version_to_message(version: Version) -> pb.Version:
         message=submission.message,
         commit=submission.commit,
         failure=version.failure,
+        kind=pb.VERSION_KIND_PACKAGE,
     )
     message.create_time.FromDatetime(version.created_at)
     return message

@@ -130,3 +130,14 @@ def test_nothing_is_missing_where_everything_is_there(table: Path) -> None:
     runtime = Runtimes.from_file(table)["x"]
     runtime.require()
     assert runtime.build_command == [str(interpreter()), "-V"]
+
+
+def test_bots_that_dial_in_have_their_name_kept_and_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "bot.toml").write_text('[bot]\nname = "x"\nruntime = "remote"\nrun = ["python", "bot.py"]\n')
+    said = r"runtime 'remote': bots that stay with their authors and dial in are not taken yet; name one that starts"
+    with pytest.raises(ManifestError, match=rf"bot\.toml: {said}"):
+        load_manifest(tmp_path)
+    table = tmp_path / "table.toml"
+    table.write_text('[remote]\nabout = "mine"\n')
+    with pytest.raises(RuntimesError, match="the name 'remote' is kept for bots that dial in"):
+        Runtimes.from_file(table)

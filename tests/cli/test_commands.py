@@ -13,7 +13,8 @@ import pytest
 from rich.console import Console
 
 from arbiter.cli import console
-from arbiter.cli.tables import estimate, ordinal, probability, ranks, rating
+from arbiter.cli.ranking_text import ordinal, ranks
+from arbiter.cli.tables import estimate, probability, rating
 from arbiter.match import hand_to_dict
 from arbiter.store import SittingKey, Store
 from arbiter.tournament import Desk, details, released_replay, report

@@ -556,6 +556,10 @@ class TestTheSurface:
                 [pb.SubmitVersionRequest(header=pb.UploadHeader(request_id="a", size=1, sha256="0" * 64, offset=9))],
                 "0 bytes have arrived; go on there, not at 9",
             ),
+            (
+                [pb.SubmitVersionRequest(header=pb.UploadHeader(request_id="a", kind=pb.VERSION_KIND_REMOTE))],
+                "kind: bots that stay with their authors and dial in are not taken yet",
+            ),
         ],
     )
     def test_messages_in_any_other_order_are_refused(

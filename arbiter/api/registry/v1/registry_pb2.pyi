@@ -63,6 +63,29 @@ VERSION_STATE_FAILED: VersionState.ValueType  # 5
 VERSION_STATE_RETIRED: VersionState.ValueType  # 6
 """Its owner or the host took it back."""
 
+class _VersionKind:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _VersionKindEnumTypeWrapper(enum_type_wrapper._EnumTypeWrapper[_VersionKind.ValueType], builtins.type):
+    DESCRIPTOR: descriptor.EnumDescriptor
+    VERSION_KIND_UNSPECIFIED: _VersionKind.ValueType  # 0
+    """Not given; in a submission a package."""
+    VERSION_KIND_PACKAGE: _VersionKind.ValueType  # 1
+    """Its package is kept here, and workers start it."""
+    VERSION_KIND_REMOTE: _VersionKind.ValueType  # 2
+    """It stays with its author and dials in. Kept for later: refused today."""
+
+class VersionKind(_VersionKind, metaclass=_VersionKindEnumTypeWrapper):
+    """Where the program of a version is."""
+
+VERSION_KIND_UNSPECIFIED: VersionKind.ValueType  # 0
+"""Not given; in a submission a package."""
+VERSION_KIND_PACKAGE: VersionKind.ValueType  # 1
+"""Its package is kept here, and workers start it."""
+VERSION_KIND_REMOTE: VersionKind.ValueType  # 2
+"""It stays with its author and dials in. Kept for later: refused today."""
+
 class _BuildState:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -110,6 +133,7 @@ class Version(message.Message):
     COMMIT_FIELD_NUMBER: builtins.int
     FAILURE_FIELD_NUMBER: builtins.int
     CREATE_TIME_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
     bot: builtins.str
     """Name of the bot."""
     number: builtins.int
@@ -128,6 +152,8 @@ class Version(message.Message):
     """Id of the commit that it was made from, empty when none was given."""
     failure: builtins.str
     """Why it failed, in one line; empty when it did not."""
+    kind: VersionKind.ValueType
+    """Where its program is."""
     @builtins.property
     def create_time(self) -> timestamp_pb2.Timestamp:
         """When it was received."""
@@ -145,10 +171,11 @@ class Version(message.Message):
         commit: builtins.str = ...,
         failure: builtins.str = ...,
         create_time: timestamp_pb2.Timestamp | None = ...,
+        kind: VersionKind.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["bot", b"bot", "commit", b"commit", "create_time", b"create_time", "digest", b"digest", "failure", b"failure", "message", b"message", "number", b"number", "owner", b"owner", "size", b"size", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["bot", b"bot", "commit", b"commit", "create_time", b"create_time", "digest", b"digest", "failure", b"failure", "kind", b"kind", "message", b"message", "number", b"number", "owner", b"owner", "size", b"size", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -292,6 +319,7 @@ class UploadHeader(message.Message):
     OFFSET_FIELD_NUMBER: builtins.int
     MESSAGE_FIELD_NUMBER: builtins.int
     COMMIT_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
     request_id: builtins.str
     """Chosen by the sender, 1 to 64 letters, digits, hyphens and underscores; the same for every try at one submission."""
     size: builtins.int
@@ -304,6 +332,8 @@ class UploadHeader(message.Message):
     """What the author says of the version, 1,000 characters at the most."""
     commit: builtins.str
     """Id of the commit that it was made from, 64 characters at the most."""
+    kind: VersionKind.ValueType
+    """Where the program is."""
     def __init__(
         self,
         *,
@@ -313,10 +343,11 @@ class UploadHeader(message.Message):
         offset: builtins.int = ...,
         message: builtins.str = ...,
         commit: builtins.str = ...,
+        kind: VersionKind.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["commit", b"commit", "message", b"message", "offset", b"offset", "request_id", b"request_id", "sha256", b"sha256", "size", b"size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["commit", b"commit", "kind", b"kind", "message", b"message", "offset", b"offset", "request_id", b"request_id", "sha256", b"sha256", "size", b"size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

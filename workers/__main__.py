@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 
-from arbiter.errors import ArbiterError
+from arbiter.errors import ArbiterError, UsageError
 from workers.app import app, configure, runner, settings, worker
 
 
@@ -15,6 +16,7 @@ def main() -> None:
     Exit status 2 when a setting is missing or bad, 4 when the machine does not protect from bots as required.
     """
     try:
+        _pin(settings().pinned)
         configure(settings())
         queues = settings().queues()
         runner().run(worker().check())
@@ -28,6 +30,17 @@ def main() -> None:
         _take_sittings(settings().name, queues)
     finally:
         runner().run(worker().close())
+
+
+def _pin(processors: frozenset[int]) -> None:
+    """Keep to these processors, with all that is started from here on."""
+    if not processors:
+        return
+    if not hasattr(os, "sched_setaffinity"):
+        raise UsageError("ARBITER_WORKER_PIN: this system can't keep a process to some processors; leave it out")
+    if missing := processors - os.sched_getaffinity(0):
+        raise UsageError(f"ARBITER_WORKER_PIN names processor {min(missing)}, which this process may not use")
+    os.sched_setaffinity(0, processors)
 
 
 def _take_sittings(name: str, queues: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,7 +56,8 @@ class WorkerSettings:
     name: str
     """``ARBITER_WORKER_NAME``: name in records; by default host and process id."""
     cpus: int
-    """``ARBITER_WORKER_CPUS``: processors that it offers a sitting; by default all of the machine."""
+    """``ARBITER_WORKER_CPUS``: processors that it offers a sitting; by default those that it keeps to, or all
+    of the machine."""
     runtimes: tuple[str, ...] | None
     """``ARBITER_WORKER_RUNTIMES``: which of the runtimes that not every machine has it offers, separated by commas; by
     default those that it finds."""
@@ -65,6 +67,9 @@ class WorkerSettings:
     recycle: int
     """``ARBITER_WORKER_RECYCLE``: sittings after which the process ends, for its supervisor to start a fresh one;
     500 by default."""
+    pinned: frozenset[int] = frozenset()
+    """``ARBITER_WORKER_PIN``: numbers of the processors that it keeps to with its bots, such as ``0,2-3``. So many bots
+    of a sitting are at work at once, and no more. Empty: all, and no bound."""
     cage: CageSettings = field(default_factory=CageSettings)
     """What bots may use and what must hold: variables of :mod:`arbiter.cage.limits`."""
 
@@ -109,6 +114,7 @@ class WorkerSettings:
         )
         cage = CageSettings.from_environment(environment)
         authority = environment.get("ARBITER_CA")
+        pinned = _processors(environment.get("ARBITER_WORKER_PIN", ""))
         return cls(
             redis_url=redis_url,
             queue=environment.get("ARBITER_QUEUE") or SERVICE,
@@ -123,7 +129,8 @@ class WorkerSettings:
             hidden=tuple(Path(part) for part in environment.get("ARBITER_HIDDEN", "").split(":") if part),
             unsafe_processes=switch("ARBITER_UNSAFE_PROCESSES"),
             cage=cage,
-            cpus=number("ARBITER_WORKER_CPUS", os.cpu_count() or 1),
+            cpus=number("ARBITER_WORKER_CPUS", len(pinned) or os.cpu_count() or 1),
+            pinned=pinned,
             runtimes=_names(environment.get("ARBITER_WORKER_RUNTIMES")),
             drain_seconds=seconds("ARBITER_DRAIN_SECONDS", DRAIN_SECONDS),
             recycle=number("ARBITER_WORKER_RECYCLE", RECYCLE),
@@ -190,6 +197,19 @@ def celery_settings(settings: WorkerSettings) -> dict[str, Any]:
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,
     }
+
+
+def _processors(text: str) -> frozenset[int]:
+    """Numbers as the kernel writes them: single ones and spans, separated by commas."""
+    if text and not re.fullmatch(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*", text):
+        raise UsageError(f"ARBITER_WORKER_PIN is {text!r}; write numbers of processors such as 0,2-3")
+    found: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    if text and not found:
+        raise UsageError(f"ARBITER_WORKER_PIN is {text!r}, which names none; write a span such as 2-3, not 3-2")
+    return frozenset(found)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

@@ -237,7 +237,13 @@ class Worker:
                 )
                 links.append(ProcessLink(self._cage, launch, connection))
             async with host:
-                return await play_sitting(plan, links, progress.hand_done, read_load=LoadMeter().read)
+                return await play_sitting(
+                    plan,
+                    links,
+                    progress.hand_done,
+                    read_load=LoadMeter().read,
+                    at_once=len(self._settings.pinned) or None,
+                )
 
     async def _keep_lease(
         self,

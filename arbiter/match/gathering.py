@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from arbiter.match.player import Player
@@ -23,12 +23,15 @@ class Gathering:
 
     Args:
         players: all of the sitting.
+        at_once: how many may be at work at the same time; None for all. Where processors are few and clocks tight, no
+            bot thinks on the time of another then.
         open_tables: how many tables are open at once. Were all batches even, each bot would have its share of them;
             half of that is worth a message.
     """
 
-    def __init__(self, players: Sequence[Player], open_tables: int) -> None:
+    def __init__(self, players: Sequence[Player], open_tables: int, at_once: int | None = None) -> None:
         self._players: Final = players
+        self._turns: Final = asyncio.Semaphore(at_once or len(players))
         self._working = 0
         for player in players:
             player.enough = max(1, open_tables // (2 * len(players)))
@@ -41,14 +44,16 @@ class Gathering:
                 async with asyncio.timeout(GATHER_PAUSE):
                     await player.ripe.wait()
 
-    @contextlib.contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Count a bot that owes answers. When the last has given its own, nobody waits for more."""
-        self._working += 1
-        try:
-            yield
-        finally:
-            self._working -= 1
-            if not self._working:
-                for player in self._players:
-                    player.ripe.set()
+    @contextlib.asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """A bot's turn, once it has come, in which it owes answers. When the last has given its own, nobody waits for
+        more."""
+        async with self._turns:
+            self._working += 1
+            try:
+                yield
+            finally:
+                self._working -= 1
+                if not self._working:
+                    for player in self._players:
+                        player.ripe.set()

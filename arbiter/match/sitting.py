@@ -63,6 +63,7 @@ async def play_sitting(
     on_hand: Callable[[], None] = lambda: None,
     now: Callable[[], float] = time.monotonic,
     read_load: Callable[[Sequence[int | None]], Load] | None = None,
+    at_once: int | None = None,
 ) -> SittingRecord:
     """Play a sitting from the start of its bots to their end.
 
@@ -73,12 +74,13 @@ async def play_sitting(
         now: what the bots' clocks are read from, in seconds.
         read_load: what ran on the machine since it was last called, given the bots' processes; see
             :meth:`arbiter.cage.LoadMeter.read`. Without it no time is given back and no sitting voided.
+        at_once: how many bots may be at work at the same time; None for all.
 
     Raises:
         Starved: a bot's time was up while the machine was taken away from outside.
         InfrastructureError: the bots could not be started, for a reason that is no bot's fault.
     """
-    sitting = _Sitting(plan, links, on_hand, now, read_load)
+    sitting = _Sitting(plan, links, on_hand, now, read_load, at_once)
     try:
         await sitting.play()
     finally:
@@ -102,6 +104,7 @@ class _Sitting:
         on_hand: Callable[[], None],
         now: Callable[[], float],
         read_load: Callable[[Sequence[int | None]], Load] | None,
+        at_once: int | None,
     ) -> None:
         self._plan: Final = plan
         self._rules: Final[Rules] = compile_rules(plan.rules)
@@ -113,6 +116,7 @@ class _Sitting:
         ]
         self._now: Final = now
         self._read_load: Final = read_load
+        self._at_once: Final = at_once
         self._lost: Final = [0.0] * len(plan.bots)
         self._cpu_before: Final[dict[int, float]] = {}
         self._hands: Final[list[HandRecord]] = []
@@ -144,7 +148,7 @@ class _Sitting:
         for player in self._players:
             if player.playing:
                 player.outbox.match_start(self._match_start(player))
-        gathering = Gathering(self._players, self._open_tables)
+        gathering = Gathering(self._players, self._open_tables, self._at_once)
         self._open_more()
         await _all([self._drive(player, gathering) for player in self._players])
         self.start_seconds = greeted - began
@@ -183,7 +187,7 @@ class _Sitting:
                     return
                 if player.open:
                     await gathering.wait(player)
-                    with gathering.at_work():
+                    async with gathering.at_work():
                         await self._send(player)
                         await self._collect(player)
                     player.clock.stop()

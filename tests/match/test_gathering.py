@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import ClassVar
 
 import pytest
 
@@ -61,3 +62,35 @@ def test_requests_wait_for_more_while_another_bot_is_at_work(monkeypatch: pytest
 
     assert min(asyncio.run(plays_sent(LONG)), default=4) >= 4
     assert min(asyncio.run(plays_sent(0.0))) < 4
+
+
+class Watched(BentLink):
+    """Counts, with others, how many owe answers."""
+
+    owing: ClassVar[set[Watched]] = set()
+    most: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        super().__init__(Uniform(), rows)
+
+    async def send(self, batch: pb.SitResponse) -> None:
+        await super().send(batch)
+        if self._queue.qsize():
+            self.owing.add(self)
+            Watched.most = max(self.most, len(self.owing))
+
+    async def receive(self) -> pb.SitRequest:
+        await asyncio.sleep(0)  # so that others may be sent something meanwhile
+        message = await super().receive()
+        if self._queue.empty():
+            self.owing.discard(self)
+        return message
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, None])
+def test_no_more_bots_are_at_work_than_may_be(at_once: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Watched, "most", 0)
+    plan = plan_of(boards=16)
+    record = asyncio.run(play_sitting(plan, [Watched() for _ in range(4)], now=lambda: 0.0, at_once=at_once))
+    assert Watched.most == (at_once or 4)
+    assert check(record) == check(play(plan, [BentLink(Uniform()) for _ in range(4)]))

@@ -39,6 +39,7 @@ def test_everything_that_can_be_set() -> None:
             "ARBITER_HIDDEN": "/srv/data:/srv/more",
             "ARBITER_UNSAFE_PROCESSES": "1",
             "ARBITER_WORKER_NAME": "worker-7",
+            "ARBITER_WORKER_PIN": "0,2-4,3",
         }
     )
     assert settings.redis_url == "redis+socket:///run/redis.sock"
@@ -54,6 +55,7 @@ def test_everything_that_can_be_set() -> None:
     assert settings.hidden == (Path("/srv/data"), Path("/srv/more"))
     assert settings.unsafe_processes
     assert settings.name == "worker-7"
+    assert settings.pinned == {0, 2, 3, 4}
 
 
 def test_what_is_left_out_has_a_default() -> None:
@@ -67,6 +69,7 @@ def test_what_is_left_out_has_a_default() -> None:
     assert settings.runtimes is None
     assert not settings.unsafe_processes
     assert settings.name.endswith(f"-{os.getpid()}")
+    assert settings.pinned == frozenset()
 
 
 def test_the_token_is_not_shown() -> None:
@@ -129,3 +132,26 @@ def test_a_worker_without_settings_ends_with_one_line() -> None:
     assert (outcome.returncode, outcome.stdout) == (2, "")
     assert outcome.stderr.startswith("error: ARBITER_REDIS_URL is not set")
     assert outcome.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["all", "0-", "1,,2", "3-2", "-1", "0 1"])
+def test_processors_are_numbers(text: str) -> None:
+    with pytest.raises(UsageError, match=r"ARBITER_WORKER_PIN is .* such as"):
+        WorkerSettings.from_environment({**WHOLE, "ARBITER_WORKER_PIN": text})
+
+
+def test_a_worker_refuses_processors_that_it_may_not_use() -> None:
+    process = subprocess.run(
+        [sys.executable, "-m", "workers"],
+        env={
+            **WHOLE,
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(Path(arbiter.__file__).parent.parent),
+            "ARBITER_WORKER_PIN": "0-99999",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 2
+    assert process.stderr.startswith("error: ARBITER_WORKER_PIN names processor ")

@@ -124,14 +124,19 @@ class Coordinator:
             self._loop.call_soon_threadsafe(self._changed.set)
 
     async def run(self) -> None:
-        """Send, watch and send again until cancelled."""
-        await self._beside_leading(None)
+        """Send, watch and send again until cancelled; then resign everywhere, so that others need not wait."""
+        try:
+            await self._beside_leading(None)
+        finally:
+            for tournament in list(self._leads):
+                await asyncio.to_thread(self._resign, tournament)
 
     async def run_one(self, tournament: str) -> TournamentState:
         """The same for one tournament until every sitting is recorded or can't be played, or what is recorded is
         enough; returns the final state, or the one that the host has given it.
 
-        A queue or a database that can't be reached is waited for.
+        A queue or a database that can't be reached is waited for. The lead is kept in the end: who has asked for this
+        one tournament may have more to write.
         """
         state = await self._beside_leading(tournament)
         assert state is not None
@@ -145,8 +150,6 @@ class Coordinator:
         finally:
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
-            for lead in self._leads.values():  # so that others need not wait until it expires
-                await asyncio.to_thread(lead.__exit__)
 
     async def _drive(self, only: str | None) -> TournamentState | None:
         pause = 0.0

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import os
+import socket
 import sys
+from contextlib import ExitStack
+from typing import Final
 
 from arbiter.errors import ArbiterError, UsageError
+from arbiter.telemetry import Endpoint, set_up_logging
 from workers.app import app, configure, runner, settings, worker
+from workers.consumer import reached
+
+PATIENCE: Final = 1.0
+"""Seconds that the arbiter has to be reached when somebody asks whether this worker is ready."""
 
 
 def main() -> None:
@@ -15,21 +22,47 @@ def main() -> None:
 
     Exit status 2 when a setting is missing or bad, 4 when the machine does not protect from bots as required.
     """
+    with ExitStack() as stack:
+        try:
+            set_up_logging()
+            _pin(settings().pinned)
+            configure(settings())
+            queues = settings().queues()
+            runner().run(worker().check())
+            if (listen := settings().metrics) is not None:
+                checks = {"redis": _redis_amiss, "arbiter": _arbiter_amiss, "worker": _stopping}
+                stack.enter_context(Endpoint(listen, checks))
+        except ArbiterError as error:
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(error.exit_code)
+        try:
+            _take_sittings(settings().name, queues)
+        finally:
+            runner().run(worker().close())
+
+
+def _redis_amiss() -> str | None:
+    return None if reached.is_set() else "can't be reached"
+
+
+def _arbiter_amiss() -> str | None:
+    """Whether anybody listens there; who that is comes out with the first sitting."""
+    address = settings().address
     try:
-        _pin(settings().pinned)
-        configure(settings())
-        queues = settings().queues()
-        runner().run(worker().check())
-    except ArbiterError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    for library in ("celery", "kombu"):  # of each task they would say that it came and went
-        logging.getLogger(library).setLevel(logging.WARNING)
-    try:
-        _take_sittings(settings().name, queues)
-    finally:
-        runner().run(worker().close())
+        if address.startswith("unix:"):
+            with socket.socket(socket.AF_UNIX) as dialling:
+                dialling.settimeout(PATIENCE)
+                dialling.connect(address.removeprefix("unix:"))
+        else:
+            host, _, port = address.rpartition(":")
+            socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
+    except (OSError, ValueError) as error:
+        return f"{address} can't be reached: {error}"
+    return None
+
+
+def _stopping() -> str | None:
+    return "is being stopped" if worker().stopping else None
 
 
 def _pin(processors: frozenset[int]) -> None:
@@ -46,6 +79,7 @@ def _pin(processors: frozenset[int]) -> None:
 def _take_sittings(name: str, queues: list[str]) -> None:
     app.worker_main(
         [
+            "--quiet",  # no banner among the lines of the log
             "worker",
             "--pool=solo",
             f"--queues={','.join(queues)}",

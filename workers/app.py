@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from functools import cache
 from typing import Final
 
@@ -17,6 +18,7 @@ from celery.signals import setup_logging, worker_ready
 from celery.worker import state
 
 from arbiter.match.routes import TASK
+from arbiter.telemetry import metrics
 from workers.settings import WorkerSettings, celery_settings
 from workers.work import Worker
 
@@ -49,6 +51,7 @@ def worker() -> Worker:
 @app.task(name=TASK)
 def play_sitting(sitting: str, sent: float) -> None:
     """Play the sitting with this id, sent at this time in seconds since 1970, and report it."""
+    metrics.QUEUE_WAIT.observe(max(0.0, time.time() - sent))
     runner().run(worker().work(sitting))
     if worker().sittings >= settings().recycle:
         state.should_stop = 0  # type: ignore[assignment]  # the stub knows its first value alone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from typing import Final
 
@@ -17,6 +18,9 @@ log = logging.getLogger(__name__)
 MAX_PAUSE: Final = 10.0
 """Longest pause in seconds between two tries to reach Redis."""
 
+reached: Final = threading.Event()
+"""Set while Redis can be reached, as far as this process has noticed."""
+
 _STEP: Final = 0.1  # seconds between looks at whether the worker was told to stop
 
 
@@ -26,6 +30,7 @@ class Consumer(CeleryConsumer):
     def ensure_connected(self, conn: Connection) -> Connection:
         """Connect, as soon as Redis can be reached; ends the worker when it is told to stop meanwhile."""
         backoff = Backoff(MAX_PAUSE)
+        reached.clear()
         while True:
             try:
                 conn.connect()
@@ -40,4 +45,5 @@ class Consumer(CeleryConsumer):
                 if not backoff.first:
                     log.warning("Redis at %s answers again", conn.as_uri())
                 self.first_connection_attempt = False
+                reached.set()
                 return conn

@@ -16,6 +16,7 @@ from arbiter.api.worker.v1 import worker_pb2 as pb
 from arbiter.api.worker.v1 import worker_pb2_grpc
 from arbiter.errors import InfrastructureError, UsageError
 from arbiter.packages import FileHeader, Receiver
+from arbiter.telemetry import metrics
 from workers.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
@@ -98,6 +99,7 @@ class Line:
                 raise BotNotFetched(f"bot version {digest} can't be fetched from the arbiter: {cause}")
             if backoff.first:
                 log.warning("bot version %s: not fetched yet, trying again: %s", digest, cause)
+            metrics.RETRIES.labels("fetch").inc()
             shutil.rmtree(folder)
             await asyncio.sleep(backoff.draw())
 

@@ -70,6 +70,8 @@ class WorkerSettings:
     pinned: frozenset[int] = frozenset()
     """``ARBITER_WORKER_PIN``: numbers of the processors that it keeps to with its bots, such as ``0,2-3``. So many bots
     of a sitting are at work at once, and no more. Empty: all, and no bound."""
+    metrics: str | None = None
+    """``ARBITER_METRICS``: HOST:PORT for metrics, health and readiness."""
     cage: CageSettings = field(default_factory=CageSettings)
     """What bots may use and what must hold: variables of :mod:`arbiter.cage.limits`."""
 
@@ -128,6 +130,7 @@ class WorkerSettings:
             cache_bytes=number("ARBITER_CACHE_BYTES", DEFAULT_BYTES),
             hidden=tuple(Path(part) for part in environment.get("ARBITER_HIDDEN", "").split(":") if part),
             unsafe_processes=switch("ARBITER_UNSAFE_PROCESSES"),
+            metrics=environment.get("ARBITER_METRICS") or None,
             cage=cage,
             cpus=number("ARBITER_WORKER_CPUS", len(pinned) or os.cpu_count() or 1),
             pinned=pinned,

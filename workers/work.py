@@ -21,6 +21,7 @@ from arbiter.errors import ArbiterError
 from arbiter.links import BotHost, Link, ProcessLink
 from arbiter.match import SittingRecord, Starved, plan_from_message, play_sitting, replay_of, write_replay
 from arbiter.packages import BotCache
+from arbiter.telemetry import log_context, metrics
 from workers.line import AWAY, Backoff, Line
 from workers.settings import WorkerSettings
 from workers.spool import Spool
@@ -72,13 +73,20 @@ class Worker:
         """Play one sitting, from lease to report. Returns also when there is nothing to do or it could not be done."""
         if self._stopping.is_set():
             return
-        self._current = asyncio.ensure_future(self._work(sitting))
-        try:
-            await self._current
-        except asyncio.CancelledError:
-            log.warning("sitting %s: stopped", sitting)
-        finally:
-            self._current = None
+        tournament = sitting.partition("/")[0]
+        with log_context(sitting=sitting, tournament=tournament, worker=self._settings.name):
+            self._current = asyncio.ensure_future(self._work(sitting))
+            try:
+                await self._current
+            except asyncio.CancelledError:
+                log.warning("sitting %s: stopped", sitting)
+            finally:
+                self._current = None
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it takes no sitting any more."""
+        return self._stopping.is_set()
 
     async def _work(self, sitting: str) -> None:
         await self._send_spooled()
@@ -89,16 +97,20 @@ class Worker:
         playing = self._playing = asyncio.ensure_future(self._play(lease.plan, progress))
         heartbeat = asyncio.ensure_future(self._keep_lease(sitting, lease, progress, playing))
         started = time.monotonic()
+        metrics.BUSY.set(1)
         try:
             # Until the report is through: a sitting that is being reported need not be played again.
             record = await self._outcome(sitting, lease, playing)
             self._playing = None
             if record is not None:
                 self.sittings += 1
-                report = _report(sitting, lease.attempt, record, time.monotonic() - started)
+                seconds = time.monotonic() - started
+                _measure(record, seconds)
+                report = _report(sitting, lease.attempt, record, seconds)
                 self._spool.put(sitting, lease.attempt, report)
                 await self._send_spooled()
         finally:
+            metrics.BUSY.set(0)
             heartbeat.cancel()
 
     def drain(self) -> None:
@@ -155,6 +167,7 @@ class Worker:
                 lease = await line.stub.LeaseSitting(request, timeout=CALL_PATIENCE, metadata=line.metadata)
             except grpc.aio.AioRpcError as error:
                 if error.code() in AWAY:
+                    metrics.RETRIES.labels("lease").inc()
                     if backoff.first:  # one line, however long it takes
                         where = self._settings.address
                         log.warning("the arbiter at %s can't be reached, trying again: %s", where, error.details())
@@ -189,6 +202,8 @@ class Worker:
         except (ArbiterError, OSError) as error:
             log.error("sitting %s, attempt %d: given back: %s", sitting, lease.attempt, error)
             starved = error.entrant if isinstance(error, Starved) else None
+            if starved is not None:
+                metrics.VOIDED.inc()
             await self._release(sitting, lease.attempt, str(error), starved=starved)
             await self._stopped_within(RELEASE_PAUSE)
             return None
@@ -293,6 +308,7 @@ class Worker:
                     if time.monotonic() + backoff.next > deadline:
                         log.warning("sitting %s: not reported yet: %s", report.sitting, error.code().name)
                         return
+                    metrics.RETRIES.labels("report").inc()
                     await asyncio.sleep(backoff.draw())
                     continue
                 log.info("sitting %s: %s", report.sitting, pb.ReportOutcome.Name(answer.outcome))
@@ -309,6 +325,15 @@ class Progress:
     def hand_done(self) -> None:
         """A hand ended."""
         self.hands += 1
+
+
+def _measure(record: SittingRecord, seconds: float) -> None:
+    metrics.SITTING_TIME.observe(seconds)
+    for used in record.times:
+        metrics.STARVED.inc(used.given_back)
+        if used.answers:
+            metrics.DECISION_TIME.observe(used.seconds / used.answers)
+            metrics.BATCH.observe(used.answers / used.messages)
 
 
 def _report(sitting: str, attempt: int, record: SittingRecord, seconds: float) -> pb.ReportSittingRequest:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
-from arbiter.cli.console import errors
+from arbiter.cli.console import ConsoleHandler, errors
 from arbiter.errors import InfrastructureError
+from arbiter.telemetry import set_up_logging
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,7 @@ def run_service(service: AbstractAsyncContextManager[Running]) -> None:
     Raises:
         ArbiterError: a part of it failed.
     """
+    set_up_logging(text=ConsoleHandler(), default="INFO" if _for_programs() else "WARNING")
     asyncio.run(_run(service))
 
 
@@ -39,7 +45,7 @@ async def _run(service: AbstractAsyncContextManager[Running]) -> None:
 
     def ask() -> None:
         if asked.is_set():
-            errors.print("hurrying", markup=False, highlight=False)
+            _say("hurrying")
             for each in hurry:
                 each()
         asked.set()
@@ -50,7 +56,7 @@ async def _run(service: AbstractAsyncContextManager[Running]) -> None:
     async with service as running:
         hurry.append(running.hurry)
         for line in running.says:
-            errors.print(line, markup=False, highlight=False, soft_wrap=True)
+            _say(line)
         jobs = [asyncio.ensure_future(job()) for job in running.jobs]
         waiting = asyncio.ensure_future(asked.wait())
         try:
@@ -59,8 +65,20 @@ async def _run(service: AbstractAsyncContextManager[Running]) -> None:
                 if job.done():
                     job.result()
                     raise InfrastructureError("a part of the service ended by itself")
-            errors.print("stopping; ask again to hurry", markup=False, highlight=False)
+            _say("stopping; ask again to hurry")
         finally:
             for task in (*jobs, waiting):
                 task.cancel()
             await asyncio.gather(*jobs, waiting, return_exceptions=True)
+
+
+def _for_programs() -> bool:
+    return os.environ.get("ARBITER_LOG_FORMAT") == "json"
+
+
+def _say(line: str) -> None:
+    """Tell people; where programs read the logs, as one of those."""
+    if _for_programs():
+        log.info(line)
+    else:
+        errors.print(line, markup=False, highlight=False, soft_wrap=True)

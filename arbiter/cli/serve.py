@@ -70,6 +70,15 @@ Queue = Annotated[
     str,
     typer.Option("--queue", envvar="ARBITER_QUEUE", help="What the queues are called, where services share a Redis."),
 ]
+Metrics = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics",
+        envvar="ARBITER_METRICS",
+        show_default=False,
+        help="HOST:PORT for /metrics, /healthz and /readyz; the workers of this command have the ports that follow.",
+    ),
+]
 Drain = Annotated[
     float,
     typer.Option(
@@ -92,6 +101,7 @@ def up(
     worker_listen: Listen = None,
     drain: Drain = 60.0,
     redis_url: RedisUrl = None,
+    metrics: Metrics = None,
     queue: Queue = "hearts",
     unsafe_processes: Unsafe = False,
     data_dir: DataDir = None,
@@ -115,6 +125,7 @@ def up(
             rules=tuple(rules or ("black_lady",)),
             worker_listen=worker_listen,
             worker_credentials=for_workers,
+            metrics=_address(metrics),
             workers=_processes(workers),
             drain_seconds=drain,
         )
@@ -130,6 +141,7 @@ def serve(
     rules: Rules = None,
     worker_listen: Listen = DEFAULT_WORKER_LISTEN,
     redis_url: RedisUrl = None,
+    metrics: Metrics = None,
     unsafe_processes: Unsafe = False,
     data_dir: DataDir = None,
 ) -> None:
@@ -151,11 +163,14 @@ def serve(
             rules=tuple(rules or ("black_lady",)),
             worker_listen=worker_listen,
             worker_credentials=for_workers,
+            metrics=_address(metrics),
         )
         run_service(api_alone(store, options))
 
 
-def coordinator(redis_url: RedisUrl = None, queue: Queue = "hearts", data_dir: DataDir = None) -> None:
+def coordinator(
+    redis_url: RedisUrl = None, queue: Queue = "hearts", metrics: Metrics = None, data_dir: DataDir = None
+) -> None:
     """Keep work flowing until Ctrl-C or SIGTERM: send sittings to workers, and again what was lost."""
     need_server()
     from arbiter.cli.event import open_store
@@ -166,7 +181,8 @@ def coordinator(redis_url: RedisUrl = None, queue: Queue = "hearts", data_dir: D
         raise UsageError("a coordinator needs the Redis of its workers; set ARBITER_REDIS_URL or give --redis URL")
     data = data_folder(data_dir)
     with open_store(data) as store:
-        run_service(coordination(store, ServiceOptions(data=data, redis_url=redis_url, queue=queue)))
+        options = ServiceOptions(data=data, redis_url=redis_url, queue=queue, metrics=_address(metrics))
+        run_service(coordination(store, options))
 
 
 def worker(
@@ -180,6 +196,7 @@ def worker(
         ),
     ] = None,
     redis_url: RedisUrl = None,
+    metrics: Metrics = None,
     queue: Queue = "hearts",
     workers: Processes = None,
     drain: Drain = 60.0,
@@ -224,10 +241,18 @@ def worker(
             unsafe_processes=unsafe_processes,
             authority=authority,
             plain_text=plain,
+            metrics=_address(metrics),
         )
         # Random digits: machines may have the same name, and a worker that comes back is another one.
         name = f"{socket.gethostname()}-{secrets.token_hex(2)}"
         run_service(worker_service(_processes(workers), place, name))
+
+
+def _address(metrics: str | None) -> str | None:
+    """Where metrics are served, seen to be an address before anything is started."""
+    from arbiter.telemetry import Endpoint
+
+    return Endpoint(metrics, {}).address if metrics else None
 
 
 def _needed(given: str | None, what: str) -> str:

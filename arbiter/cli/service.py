@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +19,7 @@ from arbiter.cli.local import versions_lock
 from arbiter.cli.running import Running
 from arbiter.cli.worker_processes import Workplace, worker_commands
 from arbiter.engine import rule_set
-from arbiter.match.routes import SERVICE
+from arbiter.match.routes import SERVICE, Route
 from arbiter.packages import Builder, FileVersions
 from arbiter.registry.life import Life
 from arbiter.registry.registry import Registry
@@ -27,12 +31,14 @@ from arbiter.service.public import PublicServer
 from arbiter.service.rates import Rates
 from arbiter.service.registry_service import RegistryServicer
 from arbiter.service.tournament_service import TournamentServicer
-from arbiter.store import Store
+from arbiter.store import Store, StoreError
 from arbiter.supervisor.keeper import Keeper, Patience
 from arbiter.supervisor.redis import EmbeddedRedis, redis_client
 from arbiter.supervisor.rundir import RunDirectory
+from arbiter.telemetry import Check, Endpoint
 from arbiter.tournament import CelerySender, Coordinator, Desk
 from arbiter.tournament.coordinator import leads_of
+from arbiter.tournament.dispatch import QueueUnreachable
 from arbiter.tournament.gate_hosting import GateHosting
 from arbiter.tournament.hosting import Hosting
 from arbiter.tournament.judges import Judges
@@ -40,6 +46,12 @@ from arbiter.tournament.leading import process_name
 
 REDIS_PATIENCE: Final = 0.5
 """Seconds that a call waits for Redis, which counts it, before it goes on uncounted."""
+
+LATE: Final = 15.0
+"""Seconds without a look at all plans after which a coordinator is not ready."""
+
+QUEUES_EVERY: Final = 5.0
+"""Seconds between two measurements of queues."""
 
 KILL_AFTER: Final = 15.0
 """Seconds beyond its drain time that a worker has to give its sitting back, end its bots and go."""
@@ -68,6 +80,8 @@ class ServiceOptions:
     """Worker processes beside it."""
     drain_seconds: float = 60.0
     """How long a worker may go on with its sitting when it is asked to stop."""
+    metrics: str | None = None
+    """HOST:PORT for metrics, health and readiness; workers beside it have the ports that follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +105,7 @@ async def api_alone(store: Store, options: ServiceOptions) -> AsyncIterator[Runn
     async with AsyncExitStack() as stack:
         url, jobs = await _redis(stack, options)
         api = await _api(stack, store, replace(options, redis_url=url), lambda: None)
+        _serve_metrics(stack, options, {"database": _database_check(store)})
         yield Running(api.says, (*jobs, *api.jobs))
 
 
@@ -98,8 +113,9 @@ async def api_alone(store: Store, options: ServiceOptions) -> AsyncIterator[Runn
 async def coordination(store: Store, options: ServiceOptions) -> AsyncIterator[Running]:
     """What keeps work flowing: ``arbiter coordinator``."""
     async with AsyncExitStack() as stack:
-        coordinator = _coordinator(stack, store, options)
-        yield Running(("coordinating",), (coordinator.run,))
+        coordinator, checks = _coordinator(stack, store, options)
+        _serve_metrics(stack, options, checks)
+        yield Running(("coordinating",), (coordinator.run, partial(_measure_queues, coordinator)))
 
 
 @asynccontextmanager
@@ -111,7 +127,7 @@ async def everything(store: Store, options: ServiceOptions) -> AsyncIterator[Run
             run.chmod(0o711)  # without a cage, bots of a service of root are other users
         url, jobs = await _redis(stack, options)
         options = replace(options, redis_url=url)
-        coordinator = _coordinator(stack, store, options)
+        coordinator, checks = _coordinator(stack, store, options)
         api = await _api(stack, store, options, coordinator.wake)
         api.desk.changed = coordinator.wake
         own = WorkerServer(api.desk, FileVersions(options.data / "bots"), api.tokens, f"unix:{run / 'arbiter.sock'}")
@@ -127,10 +143,14 @@ async def everything(store: Store, options: ServiceOptions) -> AsyncIterator[Run
             queue=options.queue,
             hidden=(options.data,),
             unsafe_processes=options.unsafe_processes,
+            metrics=options.metrics,
         )
+        _serve_metrics(stack, options, checks)
         keeper = _keeper(options.workers, place, "worker")
         says = (*api.says, f"{_counted(options.workers)} here")
-        yield Running(says, (*jobs, *api.jobs, coordinator.run, keeper.run), keeper.hurry)
+        yield Running(
+            says, (*jobs, *api.jobs, coordinator.run, partial(_measure_queues, coordinator), keeper.run), keeper.hurry
+        )
 
 
 @asynccontextmanager
@@ -159,13 +179,52 @@ async def _redis(
     return redis.url, (redis.watch,)
 
 
-def _coordinator(stack: AsyncExitStack, store: Store, options: ServiceOptions) -> Coordinator:
+def _coordinator(stack: AsyncExitStack, store: Store, options: ServiceOptions) -> tuple[Coordinator, dict[str, Check]]:
+    """A coordinator, and what must be well for it to be ready."""
     assert options.redis_url is not None
     sender = CelerySender(options.redis_url, options.queue)
     stack.callback(sender.close)
     table = CageSettings.from_environment().runtimes
     special = [name for name, runtime in table.items() if runtime.special]
-    return Coordinator(store, sender, leads_of(store, process_name()), enough=Judges(store).enough, runtimes=special)
+    leads = leads_of(store, process_name())
+    coordinator = Coordinator(store, sender, leads, enough=Judges(store).enough, runtimes=special)
+
+    def redis() -> str | None:
+        try:
+            sender.waiting(Route())
+        except QueueUnreachable as error:
+            return str(error)
+        return None
+
+    def looking() -> str | None:
+        late = time.monotonic() - coordinator.looked
+        return None if late < LATE else "has not seen all plans for a while"
+
+    return coordinator, {"database": _database_check(store), "redis": redis, "coordinator": looking}
+
+
+def _database_check(store: Store) -> Check:
+    def check() -> str | None:
+        try:
+            store.ping()
+        except StoreError as error:
+            return str(error)
+        return None
+
+    return check
+
+
+def _serve_metrics(stack: AsyncExitStack, options: ServiceOptions, checks: Mapping[str, Check]) -> None:
+    if options.metrics is not None:
+        stack.enter_context(Endpoint(options.metrics, checks))
+
+
+async def _measure_queues(coordinator: Coordinator) -> None:
+    """Keep the metrics of queues fresh until cancelled; what can't be reached is said elsewhere."""
+    while True:
+        await asyncio.sleep(QUEUES_EVERY)
+        with contextlib.suppress(QueueUnreachable):
+            await asyncio.to_thread(coordinator.measure_queues)
 
 
 async def _api(stack: AsyncExitStack, store: Store, options: ServiceOptions, started: Callable[[], None]) -> _Api:

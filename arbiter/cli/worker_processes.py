@@ -37,6 +37,8 @@ class Workplace:
     """Certificates to trust instead of the system's, PEM."""
     plain_text: bool = False
     """Call without TLS, also beyond this machine."""
+    metrics: str | None = None
+    """HOST:PORT for this command's metrics; worker N has port + N."""
     cpus: int | None = None
     """Processors that each offers a sitting; None: as its environment says, else all of the machine."""
 
@@ -74,7 +76,15 @@ def worker_commands(count: int, place: Workplace, name: str = "worker", *, logs:
             f"worker {number}",
             argv,
             place.run / f"worker-{number}.log" if logs else None,
-            {**environment, "ARBITER_WORKER_NAME": f"{name}-{number}"},
+            {**environment, "ARBITER_WORKER_NAME": f"{name}-{number}", "ARBITER_METRICS": _port(place.metrics, number)},
         )
         for number in range(1, count + 1)
     ]
+
+
+def _port(listen: str | None, number: int) -> str:
+    """Where worker ``number`` serves metrics: so many ports on; nowhere when the command does not."""
+    if listen is None:
+        return ""
+    host, _, port = listen.rpartition(":")
+    return f"{host}:{int(port) + number}"

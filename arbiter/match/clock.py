@@ -36,6 +36,10 @@ class TimeUsed:
     """What it is charged with."""
     answers: int
     """Requests that it answered."""
+    messages: int
+    """In how many messages."""
+    given_back: float
+    """Seconds that it lost to others on the machine, with which it is not charged."""
 
 
 class RunningClock:
@@ -50,6 +54,8 @@ class RunningClock:
         self.allowed: Final = allowed
         self.answered = 0
         """Requests answered."""
+        self.messages = 0
+        """In how many messages."""
         self._now: Final = now
         self._ran = 0.0
         self._since: float | None = None
@@ -63,9 +69,15 @@ class RunningClock:
         self._since = self._now()
         self._break_silence()
 
+    @property
+    def time_used(self) -> TimeUsed:
+        """What has been used so far."""
+        return TimeUsed(self.used, self.answered, self.messages, self._given_back)
+
     def heard(self, answers: int) -> None:
         """A message with this many answers has come."""
         self.answered += answers
+        self.messages += 1
         self._break_silence()
 
     def stop(self) -> None:

@@ -156,7 +156,7 @@ class _Sitting:
 
     def times(self) -> tuple[TimeUsed, ...]:
         """What each bot used of its clock."""
-        return tuple(TimeUsed(player.clock.used, player.clock.answered) for player in self._players)
+        return tuple(player.clock.time_used for player in self._players)
 
     def records(self) -> tuple[HandRecord, ...]:
         """The finished hands in order of board and hand, whatever the order in which they ended."""

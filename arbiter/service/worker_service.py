@@ -14,6 +14,7 @@ from arbiter.errors import ArbiterError, InfrastructureError
 from arbiter.match import plan_to_message
 from arbiter.packages import FileHeader, Versions, parts_of_version
 from arbiter.store import BotLog, LeaseRefusal, Recorded
+from arbiter.telemetry import metrics
 from arbiter.tournament import Desk, Grant
 
 _REFUSALS: Final = {
@@ -123,6 +124,7 @@ class WorkerServicer(worker_pb2_grpc.WorkerServiceServicer):
             parts = parts_of_version(folder)
             while (part := await asyncio.to_thread(next, parts, None)) is not None:
                 yield _part_to_message(part)
+            metrics.BOTS_SENT.inc()
         except ArbiterError as error:
             await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
 

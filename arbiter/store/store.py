@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from arbiter.store import leading, leasing, plans, recording, results, schema
@@ -87,6 +88,11 @@ class Store:
             database.close()
             raise
         return cls(database)
+
+    def ping(self) -> None:
+        """Return when the database answers; raises `StoreError`."""
+        with self._database.read() as session:
+            session.execute(select(1))
 
     def close(self) -> None:
         """Close all connections."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import random
 import time
 from collections import Counter
@@ -29,6 +30,7 @@ from arbiter.store import (
     Tournament,
     TournamentState,
 )
+from arbiter.telemetry import metrics
 from arbiter.tournament.dispatch import QueueUnreachable
 from arbiter.tournament.leading import Lead
 from arbiter.tournament.routing import Routing
@@ -115,6 +117,8 @@ class Coordinator:
         self._routing: Final = Routing(store, runtimes)
         self._sent: Final[dict[SittingKey, tuple[float, Route]]] = {}
         self._broken: Final[set[str]] = set()
+        self.looked = -math.inf
+        """When the last look succeeded, in seconds of `time.monotonic`."""
         self._changed: Final = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -156,8 +160,10 @@ class Coordinator:
         while True:
             self._changed.clear()
             try:
-                state = await asyncio.to_thread(self.look, only)
+                with metrics.LOOKS.time():
+                    state = await asyncio.to_thread(self.look, only)
                 pause = 0.0
+                self.looked = time.monotonic()
                 if state not in (None, TournamentState.RUNNING):
                     return state
             except (QueueUnreachable, StoreUnavailable) as error:
@@ -244,6 +250,7 @@ class Coordinator:
         now, led = self._now(), self._leads[tournament.id].store
         for key in led.expire_leases(tournament.id, now, max_lost=MAX_LOST):
             log.warning("sitting %s: its lease expired", key)
+            metrics.EXPIRED.inc()
             self._sent.pop(key, None)
         state = self._store.tournament(tournament.id).state
         if state is not TournamentState.RUNNING:
@@ -262,6 +269,8 @@ class Coordinator:
     def _dispatch(self, going: Sequence[Tournament]) -> None:
         """Keep the queues filled, and send again what was lost on the way."""
         leased = sum(len(self._store.leases(tournament.id)) for tournament in going)
+        metrics.LEADING.set(len(going))
+        metrics.PLAYING.set(leased)
         share = -(-max(MIN_WINDOW, 2 * leased) // max(1, len(going)))
         planned = {key: tournament for tournament in going for key in self._store.planned(tournament.id, limit=share)}
         for key in [key for key in self._sent if key not in planned]:
@@ -271,6 +280,7 @@ class Coordinator:
             if key not in self._sent and self._leads[tournament.id].good:
                 route, priority = self._routing.of(tournament, key)
                 self._sender.send(key, route, priority)
+                metrics.SENT.labels(priority.name.lower()).inc()
                 self._sent[key] = self._steady(), route
 
     def _forget_lost(self) -> None:
@@ -281,6 +291,11 @@ class Coordinator:
         lost = {route for route in due if self._sender.waiting(route) < sent[route]}
         for key in [key for key, (since, route) in self._sent.items() if route in lost and now - since > LOST_AFTER]:
             del self._sent[key]
+
+    def measure_queues(self) -> None:
+        """Look how long the queues are that something was sent into, for the metrics; raises `QueueUnreachable`."""
+        for route in self._routing.seen():
+            metrics.QUEUED.labels(route.queue("")[1:]).set(self._sender.waiting(route))
 
     def _failure(self, tournament: str) -> str:
         """Why the tournament can't go on, in one line: the first failed sitting and its last attempt's note."""

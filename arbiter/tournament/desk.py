@@ -33,6 +33,7 @@ from arbiter.store import (
     Tournament,
     UnknownSitting,
 )
+from arbiter.telemetry import metrics
 from arbiter.tournament.gate_terms import MATCHES_PER_TABLE
 from arbiter.tournament.spec import TournamentSpec
 
@@ -123,7 +124,9 @@ class Desk:
         now = self._now()
         lease = self._store.lease(key, worker, now, self.lease_duration)
         if isinstance(lease, LeaseRefusal):
+            metrics.LEASES.labels(lease.value).inc()
             return lease
+        metrics.LEASES.labels("granted").inc()
         known, match = self._match(key)
         with self._living:
             self._playing[key] = _Play(lease.attempt, 0, now)
@@ -172,7 +175,13 @@ class Desk:
             log.error("a report is refused: %s", error)
             # Of what came, not of what it unpacks to, which it may not.
             self._store.refuse(key, attempt, hashlib.sha256(replay).hexdigest(), str(error), self._now())
+            metrics.REPORTS.labels("refused").inc()
             raise
+        metrics.REPORTS.labels(outcome.value).inc()
+        if outcome is Recorded.RECORDED:
+            metrics.HANDS.inc(result.hands)
+            for fault in result.faults:
+                metrics.FAULTS.labels(fault.code).inc()
         if outcome is Recorded.CONFLICT:
             log.error("sitting %s: attempt %d is reported a second time, differently; the first stands", key, attempt)
         self.forget(key)
@@ -236,6 +245,8 @@ class Desk:
         if starved_entrant is not None and starved_entrant not in entrants:
             raise InvalidReport(f"sitting {key}: entrant {starved_entrant} does not sit there; {entrants} do")
         state = self._store.release(key, attempt, reason, starved_entrant=starved_entrant, counted=counted)
+        cause = "starved" if starved_entrant is not None else "infrastructure" if counted else "stopped"
+        metrics.RELEASES.labels(cause).inc()
         self.forget(key)
         self.changed()
         return state

@@ -38,6 +38,10 @@ class Routing:
             known = self._known[tournament.id] = self._read(tournament)
         return known.routes[key.match], known.priority
 
+    def seen(self) -> list[Route]:
+        """Every route that any sitting so far has had."""
+        return sorted({route for known in list(self._known.values()) for route in known.routes})
+
     def _read(self, tournament: Tournament) -> _Known:
         spec = TournamentSpec.from_dict(tournament.spec)
         runtimes = [str(entrant.manifest.get("runtime")) for entrant in self._store.entrants(tournament.id)]

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,6 +15,7 @@ from typing import cast
 
 import pytest
 import redis
+from prometheus_client.parser import text_string_to_metric_families
 
 from arbiter.match.routes import Priority, Route, routes_of
 from arbiter.packages import FileVersions
@@ -24,6 +26,7 @@ from arbiter.supervisor.redis import EmbeddedRedis
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import CelerySender, Desk
 from tests.cage.support import make_bot, open_folder
+from tests.telemetry.test_telemetry import get
 from tests.tournament.support import ID
 from tests.workers.test_work import LOWEST, REPOSITORY, SILENT, SLOW, create, until
 
@@ -302,6 +305,35 @@ def test_a_worker_that_waits_for_redis_stops_when_it_is_told_to(store: Store, bo
         worker.terminate()
         async with asyncio.timeout(60):
             assert await worker.wait() == 0
+
+    at(store, bots, test, with_redis=False)
+
+
+def test_a_worker_tells_whether_it_is_ready_and_what_it_did(store: Store, bots: FileVersions) -> None:
+    create(store, bots)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+
+    async def test(place: Site) -> None:
+        place.start(ARBITER_METRICS=address, ARBITER_LOG_FORMAT="json")
+        await until(lambda: "can't be reached, trying again" in place.said())
+        assert await asyncio.to_thread(get, address, "/healthz") == (200, "alive\n")
+        assert await asyncio.to_thread(get, address, "/readyz") == (503, "redis: can't be reached\n")
+        async with EmbeddedRedis(place.folder):
+            place.send(KEYS[0])
+            await until(lambda: place.recorded() == 1 and not place.unacknowledged())
+            assert await asyncio.to_thread(get, address, "/readyz") == (200, "ready\n")
+            _, text = await asyncio.to_thread(get, address, "/metrics")
+        values = {
+            sample.name: sample.value for family in text_string_to_metric_families(text) for sample in family.samples
+        }
+        assert values["hearts_sitting_seconds_count"] == 1
+        assert values["hearts_queue_wait_seconds_count"] == 1
+        assert values["hearts_decision_seconds_count"] == 4
+        assert values["hearts_batch_answers_count"] == 4
+        assert values["hearts_worker_busy"] == 0
+        lines = [json.loads(line) for line in place.said().splitlines()]
+        assert [line["sitting"] for line in lines if "RECORDED" in line["message"]] == [str(KEYS[0])]
 
     at(store, bots, test, with_redis=False)
 

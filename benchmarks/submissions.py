@@ -35,12 +35,14 @@ from arbiter.registry.registry import Registry
 from arbiter.registry.validation import Validator
 from arbiter.service import tls
 from arbiter.service.gate_service import GateServicer
+from arbiter.service.ladder_service import LadderServicer
 from arbiter.service.public import PublicServer
 from arbiter.service.registry_service import RegistryServicer
 from arbiter.service.tournament_service import TournamentServicer
 from arbiter.store import Quota, Scope, Store
 from arbiter.tournament.gate_hosting import GateHosting
 from arbiter.tournament.hosting import Hosting
+from arbiter.tournament.ladder_hosting import LadderHosting
 
 BOT = Path(__file__).resolve().parent.parent / "sample_bots" / "lowest"
 PLENTY = Quota(1 << 30, 1 << 50, 1 << 30, 1 << 30)
@@ -70,6 +72,7 @@ def serving(folder: Path) -> Iterator[tuple[Store, Server, Life]]:
                 RegistryServicer(store, Registry(store, contents, folder / "registry", PLENTY), lambda: None),
                 TournamentServicer(store, Hosting(store, contents), lambda: None),
                 GateServicer(store, GateHosting(store, contents), lambda: None),
+                LadderServicer(store, LadderHosting(store, contents), lambda: None),
                 store.accounts,
                 "127.0.0.1:0",
                 tls.load_credentials(certificate, key),

@@ -125,7 +125,7 @@ def _play(
 
 async def _checked(entrants: list[Entrant], local: LocalOptions, spec: TournamentSpec) -> None:
     with cancelled_by_sigterm():
-        await check_bots(entrants, local, [spec.clocks[entrant.index].start_up for entrant in entrants])
+        await check_bots(entrants, local, [spec.clock_of(entrant.index).start_up for entrant in entrants])
 
 
 async def _until_end(

@@ -24,9 +24,7 @@ from arbiter.registry.uploads import Declared
 from arbiter.registry.validation import Validator
 from arbiter.service.registry_service import bot_to_message, build_to_message, version_to_message
 from arbiter.store import AT_REST, Quota, Scope, Token, Version, VersionState
-
-OWNER: Final = "host"
-"""Whose the bots are that are submitted on the machine itself."""
+from arbiter.tournament.naming import HOST_OWNER
 
 LOOK_AGAIN: Final = 0.25
 """Seconds between two looks at a version that is followed."""
@@ -52,7 +50,7 @@ class LocalBots:
         runtimes = CageSettings.from_environment().runtimes
         self._life: Final = Life(self._store, contents, builder, validator, runtimes, _NO_QUOTA)
         now = datetime.now(UTC)
-        self._token: Final = Token("cli", OWNER, Scope.HOST, "", created_at=now, expires_at=now)
+        self._token: Final = Token("cli", HOST_OWNER, Scope.HOST, "", created_at=now, expires_at=now)
 
     def __enter__(self) -> LocalBots:
         return self
@@ -74,7 +72,7 @@ class LocalBots:
         package.seek(0)
         sha256 = hashlib.file_digest(package, "sha256").hexdigest()  # type: ignore[arg-type]  # any file has readinto
         package.seek(0)
-        declared = Declared(OWNER, request_id, size, sha256)
+        declared = Declared(HOST_OWNER, request_id, size, sha256)
         version = self._registry.submit(self._token, declared, package, message, commit, datetime.now(UTC))
         on_progress(size, size)
         return version_to_message(version)

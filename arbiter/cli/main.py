@@ -18,6 +18,7 @@ from arbiter.cli import (
     demo,
     gate,
     hosting,
+    ladder,
     replay,
     rules,
     serve,
@@ -51,6 +52,7 @@ app.add_typer(rules.app, name="rules")
 app.add_typer(sitting.app, name="sitting")
 app.add_typer(hosting.app, name="service")
 app.add_typer(token.app, name="token")
+app.add_typer(ladder.app, name="ladder")
 app.add_typer(database.app, name="db")
 tournament.app.command("deals")(replay.deals)
 bot.app.command("list")(submission.list_bots)

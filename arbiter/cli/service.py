@@ -27,6 +27,7 @@ from arbiter.registry.sweeping import Sweeper
 from arbiter.registry.validation import Validator
 from arbiter.service import WorkerServer, WorkerTokens
 from arbiter.service.gate_service import GateServicer
+from arbiter.service.ladder_service import LadderServicer
 from arbiter.service.public import PublicServer
 from arbiter.service.rates import Rates
 from arbiter.service.registry_service import RegistryServicer
@@ -42,6 +43,7 @@ from arbiter.tournament.dispatch import QueueUnreachable
 from arbiter.tournament.gate_hosting import GateHosting
 from arbiter.tournament.hosting import Hosting
 from arbiter.tournament.judges import Judges
+from arbiter.tournament.ladder_hosting import LadderHosting
 from arbiter.tournament.leading import process_name
 
 REDIS_PATIENCE: Final = 0.5
@@ -250,8 +252,8 @@ async def _api(stack: AsyncExitStack, store: Store, options: ServiceOptions, sta
     sweeper = Sweeper(store, contents, kept.uploads, (data / "staging", data / "registry" / "staging"))
     tournaments = TournamentServicer(store, Hosting(store, contents), started)
     gates = GateServicer(store, GateHosting(store, contents), started)
-    server = PublicServer(
-        registry, tournaments, gates, store.accounts, options.listen, options.credentials, rates=Rates(client)
-    )
+    ladders = LadderServicer(store, LadderHosting(store, contents), started)
+    servicers = (registry, tournaments, gates, ladders)
+    server = PublicServer(*servicers, store.accounts, options.listen, options.credentials, rates=Rates(client))
     address = (await stack.enter_async_context(server)).address
     return _Api(address, worker_address, tokens, desk, (life.run, sweeper.run))

@@ -11,10 +11,12 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from arbiter.api.gate.v1 import gate_pb2, gate_pb2_grpc
+from arbiter.api.ladder.v1 import ladder_pb2, ladder_pb2_grpc
 from arbiter.api.registry.v1 import registry_pb2, registry_pb2_grpc
 from arbiter.api.tournament.v1 import tournament_pb2, tournament_pb2_grpc
 from arbiter.service.admission import Admission
 from arbiter.service.gate_service import GateServicer
+from arbiter.service.ladder_service import LadderServicer
 from arbiter.service.limits import CallLimits
 from arbiter.service.listening import add_port
 from arbiter.service.rates import Rates
@@ -25,7 +27,9 @@ from arbiter.store import Accounts
 REGISTRY_SERVICE: Final = registry_pb2.DESCRIPTOR.services_by_name["RegistryService"].full_name
 TOURNAMENT_SERVICE: Final = tournament_pb2.DESCRIPTOR.services_by_name["TournamentService"].full_name
 
+LADDER_SERVICE: Final = ladder_pb2.DESCRIPTOR.services_by_name["LadderService"].full_name
 GATE_SERVICE: Final = gate_pb2.DESCRIPTOR.services_by_name["GateService"].full_name
+SERVICES: Final = (REGISTRY_SERVICE, TOURNAMENT_SERVICE, GATE_SERVICE, LADDER_SERVICE)
 
 MAX_MESSAGE_BYTES: Final = 1024 * 1024
 """Largest message that is taken; packages come in chunks."""
@@ -65,6 +69,7 @@ class PublicServer:
         registry: answers contestants.
         tournaments: answers hosts and all who follow tournaments.
         gates: answers contestants' pipelines.
+        ladders: answers all who enter or follow a ladder.
         accounts: whose tokens are good.
         listen: the address.
         credentials: for TLS; None for plain text, which the caller has to have thought about.
@@ -81,6 +86,7 @@ class PublicServer:
         registry: RegistryServicer,
         tournaments: TournamentServicer,
         gates: GateServicer,
+        ladders: LadderServicer,
         accounts: Accounts,
         listen: str,
         credentials: grpc.ServerCredentials | None,
@@ -99,9 +105,10 @@ class PublicServer:
         registry_pb2_grpc.add_RegistryServiceServicer_to_server(registry, self._server)
         tournament_pb2_grpc.add_TournamentServiceServicer_to_server(tournaments, self._server)
         gate_pb2_grpc.add_GateServiceServicer_to_server(gates, self._server)
+        ladder_pb2_grpc.add_LadderServiceServicer_to_server(ladders, self._server)
         self._health: Final = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        names = (REGISTRY_SERVICE, TOURNAMENT_SERVICE, GATE_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
         self.address = listen
         """Where it listens, once entered."""
@@ -109,7 +116,7 @@ class PublicServer:
     async def __aenter__(self) -> PublicServer:
         self.address = add_port(self._server, self._listen, self._credentials)
         await self._server.start()
-        for service in ("", REGISTRY_SERVICE, TOURNAMENT_SERVICE, GATE_SERVICE):
+        for service in ("", *SERVICES):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
         return self
 

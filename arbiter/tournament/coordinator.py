@@ -32,6 +32,7 @@ from arbiter.store import (
 )
 from arbiter.telemetry import metrics
 from arbiter.tournament.dispatch import QueueUnreachable
+from arbiter.tournament.ladder import extend_ladder, is_ladder
 from arbiter.tournament.leading import Lead
 from arbiter.tournament.routing import Routing
 from arbiter.tournament.stages import write_next_stage
@@ -89,7 +90,7 @@ class Coordinator:
         sender: the queues.
         leads: this process's leads.
         on_trouble: called with one line for people when the queue or the database can't be reached.
-        enough: asked after each look.
+        enough: asked after each look; a ladder, which never has everything, is paused then.
         runtimes: those that not every machine has.
         now: the time, and
         steady: seconds of a clock that nobody sets, injected for tests.
@@ -246,7 +247,8 @@ class Coordinator:
             lead.__exit__()
 
     def _settle(self, tournament: Tournament) -> TournamentState:
-        """Take back what expired, write the next stage when one is complete, and end the tournament after the last."""
+        """Take back what expired, write the next stage when one is complete, and end the tournament after the last; a
+        ladder has always a few matches more."""
         now, led = self._now(), self._leads[tournament.id].store
         for key in led.expire_leases(tournament.id, now, max_lost=MAX_LOST):
             log.warning("sitting %s: its lease expired", key)
@@ -255,8 +257,13 @@ class Coordinator:
         state = self._store.tournament(tournament.id).state
         if state is not TournamentState.RUNNING:
             return state
-        progress = self._store.progress(tournament.id)
         enough = self._enough(tournament)
+        if is_ladder(tournament):
+            if enough:
+                return led.set_state(tournament.id, TournamentState.PAUSED, now=now).state
+            extend_ladder(led, tournament.id, max(MIN_WINDOW, 2 * len(self._store.leases(tournament.id))))
+            return state
+        progress = self._store.progress(tournament.id)
         if progress.done and not enough and write_next_stage(led, tournament.id):
             return state
         if enough or progress.done:

@@ -294,7 +294,7 @@ def _plan(known: _Known, match: Match, key: SittingKey) -> SittingPlan:
                 name=known.entrants[index].name,
                 digest=known.entrants[index].digest,
                 bot_seed=_bot_seed(known, match, key, place),
-                clock=spec.clocks[index],
+                clock=spec.clock_of(index),
             )
             for place, index in enumerate(match.entrants)
         ),

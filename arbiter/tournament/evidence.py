@@ -9,6 +9,7 @@ from arbiter.engine import RuleSet, compile_rules
 from arbiter.match import FaultPolicy, MatchFormat
 from arbiter.rating import BoardScore, Rating, TableResult, ladder
 from arbiter.store import Store
+from arbiter.tournament.naming import bot_name
 from arbiter.tournament.spec import Side, TournamentSpec, lowest_wins
 
 
@@ -71,8 +72,8 @@ def ladder_ratings(store: Store, rules: RuleSet, match_format: MatchFormat) -> d
     """The ladder of a rule set and match format, by version key: every rating that is shown anywhere comes from here.
 
     It is fitted to the complete matches of all tournaments under the same rules, whatever their state. A bot version is
-    its files' digest: entered twice, or under two names, it is one. Its name, which its other versions share, is the
-    first in alphabetical order that it was entered under.
+    its files' digest: entered twice, or under two names, it is one. Its bot's name, which its other versions share, is
+    the first in alphabetical order that it was entered under.
     """
     names: dict[str, str] = {}
     results: list[TableResult] = []
@@ -83,7 +84,8 @@ def ladder_ratings(store: Store, rules: RuleSet, match_format: MatchFormat) -> d
         sides = other.sides_of(store.entrants(tournament.id))
         keys = version_keys(store, tournament.id, sides)
         for key, side in zip(keys, sides, strict=True):
-            names[key] = min(names.get(key, side.name), side.name)
+            name = bot_name(side.name)
+            names[key] = min(names.get(key, name), name)
         results += (
             TableResult(tuple(keys[side] for side in score.entrants), score.points, score.hands)
             for score in board_scores(store, tournament.id, other, sides)

@@ -92,13 +92,29 @@ class Knockout:
         return knockout_stage(sides, seats, self.advance, played, lots)
 
 
-TournamentFormat = RoundRobin | Gauntlet | Swiss | Knockout
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """Entrants come and go, and there is always a next match, see :mod:`arbiter.tournament.ladder`."""
+
+    kind: ClassVar[str] = "ladder"
+
+    def stage_sizes(self, sides: int, seats: int) -> None:
+        """There are no stages."""
+
+    def next_stage(self, sides: int, seats: int, played: Sequence[Stage], lots: Sequence[int]) -> Groups:
+        """Nothing: what is next depends on ratings, and is planned match by match."""
+        return []
+
+
+TournamentFormat = RoundRobin | Gauntlet | Swiss | Knockout | Ladder
 """Each has ``stage_sizes(sides, seats)``, how many matches its stages have, or None where there is a single one; and
 ``next_stage(sides, seats, played, lots)``, the groups that follow the stages ``played``, none when all is planned.
 A side of several partners counts as one, ``seats`` are sides at a table, ``lots`` is each side's place in the seeding.
 """
 
-_KINDS: Final[dict[str, type[TournamentFormat]]] = {each.kind: each for each in (RoundRobin, Gauntlet, Swiss, Knockout)}
+_KINDS: Final[dict[str, type[TournamentFormat]]] = {
+    each.kind: each for each in (RoundRobin, Gauntlet, Swiss, Knockout, Ladder)
+}
 
 
 def format_to_dict(chosen: TournamentFormat) -> dict[str, Any]:

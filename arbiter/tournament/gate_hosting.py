@@ -33,7 +33,7 @@ from arbiter.tournament.gate_request import NAME, GateBot, GateRequest, gate_spe
 from arbiter.tournament.gate_terms import Form, Mode, Unit
 from arbiter.tournament.hosting import entrant_of
 from arbiter.tournament.ladder_top import ladder_top
-from arbiter.tournament.naming import active_version, read_ladder_top
+from arbiter.tournament.naming import HOST_OWNER, active_version, read_ladder_top
 from arbiter.tournament.spec import SpecError, TournamentSpec
 
 OPPONENTS: Final = ("ladder-top:3",)
@@ -180,11 +180,13 @@ class GateHosting:
                 raise SpecError(str(error)) from error
             match_format = MatchFormat(order.match.get("format", MatchFormat.HANDS.value))
             names = {version.submission.bot for version in (candidate, baseline)}
-            best = ladder_top(self._store, self._contents, rules, match_format, count, but=names, not_of={owner})
+            best = ladder_top(
+                self._store, self._contents, rules, match_format, count, but=names, not_of={owner} - {HOST_OWNER}
+            )
             found += [active_version(self._store, str(bot.name)) for bot in best]
         for version in found:
             # Whoever owns both could let the one help the other, and what they play counts for ratings.
-            if version.submission.owner == owner:
+            if version.submission.owner == owner != HOST_OWNER:
                 raise SpecError(f"opponents: {version.name} is the candidate's owner's too; name bots of others")
         if len(found) > MAX_OPPONENTS:
             raise SpecError(f"opponents: are {len(found)}; name {MAX_OPPONENTS} at the most")

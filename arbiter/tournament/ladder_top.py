@@ -11,6 +11,7 @@ from arbiter.packages import Versions as Contents
 from arbiter.store import Store, Version, VersionState
 from arbiter.tournament.evidence import ladder_ratings
 from arbiter.tournament.gate_request import GateBot
+from arbiter.tournament.naming import bot_name
 from arbiter.tournament.spec import TournamentSpec
 
 
@@ -72,4 +73,4 @@ def _names(store: Store, rules: RuleSet, match_format: MatchFormat) -> dict[str,
 
 
 def _bot(version: Version | None, name: str) -> str:
-    return name.partition("@")[0] if version is None else version.submission.bot
+    return bot_name(name) if version is None else version.submission.bot

@@ -11,6 +11,9 @@ from arbiter.store import Store, Version, VersionState
 
 LATEST: Final = "latest"
 
+HOST_OWNER: Final = "host"
+"""Whose the bots are that are submitted on the machine itself. Its host may let them meet: each counts for itself."""
+
 _TOP: Final = re.compile(r"ladder-top:([1-9][0-9]{0,2})")
 
 
@@ -22,6 +25,11 @@ def read_version_name(text: str) -> tuple[str, int | None]:
     if not (number.isdecimal() and len(number) < 10):
         raise UsageError(f"{text!r} names no version; write BOT, BOT@latest or BOT@N, such as mybot@3")
     return name, int(number)
+
+
+def bot_name(name: str) -> str:
+    """The name of the bot that a version or entrant is of: ``mybot`` of ``mybot@3``."""
+    return name.partition("@")[0] or name
 
 
 def read_ladder_top(text: str) -> int | None:

@@ -14,7 +14,7 @@ from arbiter.deals.deal import SEED_BYTES, byte_stream
 from arbiter.engine import RuleSet
 from arbiter.packages import Versions
 from arbiter.store import Entrant, Match, Tournament, TournamentState
-from arbiter.tournament.formats import Gauntlet, Groups, RoundRobin, Seeding
+from arbiter.tournament.formats import Gauntlet, Groups, Ladder, RoundRobin, Seeding
 from arbiter.tournament.spec import EntrantSpec, Side, SpecError, TournamentSpec
 
 _LOT_BYTES = 16
@@ -79,7 +79,7 @@ def lots_of(spec: TournamentSpec, sides: int, seed: bytes) -> list[int]:
     """By side, its place in the seeding: as listed, or drawn from the tournament's seed, which the lots say nothing
     about."""
     listed = list(range(sides))
-    if isinstance(spec.format, RoundRobin | Gauntlet) or spec.format.seeding is Seeding.LISTED:
+    if isinstance(spec.format, RoundRobin | Gauntlet | Ladder) or spec.format.seeding is Seeding.LISTED:
         return listed
     drawn = {
         side: bytes(islice(byte_stream(seed, b"hearts-arbiter/lots/v1", side.to_bytes(8, "big")), _LOT_BYTES))

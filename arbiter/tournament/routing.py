@@ -8,6 +8,7 @@ from typing import Final
 
 from arbiter.match.routes import Priority, Route, route_for
 from arbiter.store import SittingKey, Store, Tournament
+from arbiter.tournament.formats import Ladder
 from arbiter.tournament.spec import TournamentSpec
 
 
@@ -49,4 +50,10 @@ class Routing:
             route_for(spec.cpus, self._special & {runtimes[entrant] for entrant in match.entrants})
             for match in self._store.matches(tournament.id)
         ]
-        return _Known(Priority.TOURNAMENT if spec.gate is None else Priority.GATE, routes)
+        return _Known(_priority(spec), routes)
+
+
+def _priority(spec: TournamentSpec) -> Priority:
+    if spec.gate is not None:
+        return Priority.GATE
+    return Priority.LADDER if isinstance(spec.format, Ladder) else Priority.TOURNAMENT

@@ -22,6 +22,7 @@ from arbiter.store import Entrant
 from arbiter.tournament.formats import (
     Gauntlet,
     Knockout,
+    Ladder,
     RoundRobin,
     Seeding,
     Swiss,
@@ -118,7 +119,7 @@ class _Knockout(_Table):
 
 class _File(_Table):
     name: str = Field(pattern=_EVENT)
-    format: Literal["round-robin", "roundrobin", "gauntlet", "swiss", "knockout"] = "round-robin"
+    format: Literal["round-robin", "roundrobin", "gauntlet", "swiss", "knockout", "ladder"] = "round-robin"
     gauntlet: _Gauntlet | None = None
     swiss: _Swiss | None = None
     knockout: _Knockout | None = None
@@ -128,7 +129,7 @@ class _File(_Table):
     rules: dict[str, Any] = Field(default_factory=dict)
     match: _Match = Field(default_factory=lambda: _Match.model_validate({}))
     clock: _Clock = Field(default_factory=lambda: _Clock.model_validate({}))
-    entrants: list[_Entrant] = Field(min_length=2)
+    entrants: list[_Entrant] = Field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ class TournamentSpec:
     early_end: bool
     """Whether a hand ends as soon as every card with points is taken."""
     clocks: tuple[Clock, ...]
-    """What each entrant is allowed, by index."""
+    """What each entrant is allowed, by index; in a ladder one for all."""
     format: TournamentFormat
     workers: int
     """Worker processes on one machine."""
@@ -184,6 +185,10 @@ class TournamentSpec:
     """Who plays together; None where every entrant plays for itself."""
     gate: GateTerms | None = None
     """What is asked, where this is a gate and no tournament."""
+
+    def clock_of(self, entrant: int) -> Clock:
+        """What an entrant is allowed, by its index."""
+        return self.clocks[0 if isinstance(self.format, Ladder) else entrant]
 
     def sides_of(self, entrants: Sequence[Entrant]) -> tuple[Side, ...]:
         """The sides; without teams every entrant is one, by its index."""
@@ -277,7 +282,9 @@ def parse_spec(data: Mapping[str, Any], base: Path) -> TournamentSpec:
         raise SpecError(f"match.fault_policy: under {rules_name} a penalty in points costs nothing; write 'stand_in'")
     if not partners_sit_opposite(rules):
         raise SpecError(f"rules.teams: are {rules.teams}; partners have to sit opposite, such as [[0, 2], [1, 3]]")
-    if len(file.entrants) < rules.players:
+    if file.format == "ladder":
+        _check_ladder(file, rules)
+    elif len(file.entrants) < rules.players:
         raise SpecError(f"entrants: {len(file.entrants)} given, but a table of {rules_name} seats {rules.players}")
     try:
         seatings = read_seatings(file.match.seatings, rules)
@@ -297,7 +304,9 @@ def parse_spec(data: Mapping[str, Any], base: Path) -> TournamentSpec:
         fault_policy=FaultPolicy(file.match.fault_policy),
         early_end=file.match.early_end,
         cpus=file.match.cpus,
-        clocks=tuple(entrant.clock.over(clock) if entrant.clock else clock for entrant in file.entrants),
+        clocks=(clock,)
+        if file.format == "ladder"
+        else tuple(entrant.clock.over(clock) if entrant.clock else clock for entrant in file.entrants),
         format=_format(file, len(file.entrants if sides is None else sides), sides_per_match(rules)),
         workers=file.workers,
         deal_seed=bytes.fromhex(file.deal_seed) if file.deal_seed else None,
@@ -311,8 +320,10 @@ def _format(file: _File, sides: int, seats: int) -> TournamentFormat:
     for name in ("gauntlet", "swiss", "knockout"):
         if getattr(file, name) is not None and file.format != name:
             raise SpecError(f"{name}: is given, but format is {file.format!r}; write format = {name!r} or leave it out")
-    if file.meetings is not None and file.format in ("swiss", "knockout"):
+    if file.meetings is not None and file.format in ("swiss", "knockout", "ladder"):
         raise SpecError(f"meetings: says nothing in format {file.format!r}; it goes with round-robin and gauntlet")
+    if file.format == "ladder":
+        return Ladder()
     if file.format == "gauntlet":
         champions = (file.gauntlet or _Gauntlet.model_validate({})).champions
         if sides - champions < seats - 1:
@@ -334,6 +345,13 @@ def _format(file: _File, sides: int, seats: int) -> TournamentFormat:
             )
         return Knockout(advance, Seeding(options.seeding))
     return RoundRobin(file.meetings)
+
+
+def _check_ladder(file: _File, rules: RuleSet) -> None:
+    if file.entrants:
+        raise SpecError("entrants: are given, but versions enter a ladder while it runs; leave them out")
+    if rules.teams is not None:
+        raise SpecError("rules.teams: a ladder is for bots that play for themselves; choose a rule set without teams")
 
 
 def lowest_wins(rules: RuleSet) -> bool:

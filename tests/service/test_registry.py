@@ -36,6 +36,7 @@ from arbiter.registry.life import Life, Validation
 from arbiter.registry.registry import Registry
 from arbiter.service import tls
 from arbiter.service.gate_service import GateServicer
+from arbiter.service.ladder_service import LadderServicer
 from arbiter.service.limits import CallLimits
 from arbiter.service.public import REGISTRY_SERVICE, PublicServer
 from arbiter.service.rates import Rates
@@ -45,6 +46,7 @@ from arbiter.store import Quota, Scope, Store, VersionState
 from arbiter.supervisor.redis import redis_client
 from arbiter.tournament.gate_hosting import GateHosting
 from arbiter.tournament.hosting import Hosting
+from arbiter.tournament.ladder_hosting import LadderHosting
 
 SAMPLES = Path(arbiter.__file__).parent.parent / "sample_bots"
 
@@ -124,6 +126,7 @@ def serving(
             registry = Registry(store, contents, folder / "registry", quota, runtimes=settings.runtimes)
             servicer = RegistryServicer(store, registry, life.wake)
             tournaments = TournamentServicer(store, Hosting(store, contents), lambda: None)
+            ladders = LadderServicer(store, LadderHosting(store, contents), lambda: None)
             gates = GateServicer(store, GateHosting(store, contents), lambda: None)
             place = "127.0.0.1:0" if secure or tcp else f"unix:{folder}/api.sock"
             rates = None
@@ -132,7 +135,7 @@ def serving(
                 stack.callback(lambda: service.do(client.aclose()))
                 rates = Rates(client)
             server = PublicServer(
-                servicer, tournaments, gates, store.accounts, place, credentials, limits=limits, rates=rates
+                servicer, tournaments, gates, ladders, store.accounts, place, credentials, limits=limits, rates=rates
             )
             await server.__aenter__()
             return server, life

@@ -1,0 +1,70 @@
+"""Ladders between submitted versions: who enters and who leaves."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from arbiter.errors import UsageError
+from arbiter.identity import Forbidden
+from arbiter.packages import Versions as Contents
+from arbiter.store import FINISHED, AuditEntry, Entrant, Scope, Store, Token, Tournament
+from arbiter.tournament.hosting import entrant_of
+from arbiter.tournament.ladder import find_ladder, owner_of
+from arbiter.tournament.leaderboard import find_entrant
+from arbiter.tournament.naming import active_version, bot_name
+
+
+class LadderHosting:
+    """What contestants may do with a ladder. Methods may be called from several threads.
+
+    Args:
+        store: where plans and versions are.
+        contents: where the content of versions is.
+    """
+
+    def __init__(self, store: Store, contents: Contents) -> None:
+        self._store: Final = store
+        self._contents: Final = contents
+
+    def enter(self, token: Token, named: str, ladder: str = "") -> tuple[Tournament, Entrant]:
+        """Enter a version in the place of an earlier one of the same bot; entered again, it is back.
+
+        Raises:
+            Forbidden: it is somebody else's.
+            UsageError: it is not active, there is no such ladder, or it is over.
+        """
+        found = self._open(ladder)
+        version = active_version(self._store, named)
+        _check_owner(token, version.submission.owner)
+        elder = [
+            entrant.index
+            for entrant in self._store.entrants(found.id)
+            if bot_name(entrant.name) == version.submission.bot and entrant.gone is None
+        ]
+        entrant = self._store.enter(found.id, entrant_of(0, version, self._contents), leaving=elder)
+        self._note(token, "ladder.enter", found.id, version.name)
+        return found, entrant
+
+    def leave(self, token: Token, named: str, ladder: str = "") -> tuple[Tournament, Entrant]:
+        """Take a version off the ladder; its results and its rating stay. Raises likewise."""
+        found = self._open(ladder)
+        entrant = find_entrant(self._store.entrants(found.id), named)
+        _check_owner(token, owner_of(entrant))
+        self._store.leave(found.id, entrant.index)
+        self._note(token, "ladder.leave", found.id, entrant.name)
+        return found, entrant
+
+    def _open(self, ladder: str) -> Tournament:
+        found = find_ladder(self._store, ladder)
+        if found.state in FINISHED:
+            raise UsageError(f"ladder {found.id} is {found.state}; its results can still be seen")
+        return found
+
+    def _note(self, token: Token, action: str, ladder: str, version: str) -> None:
+        self._store.accounts.note(AuditEntry(datetime.now(UTC), token.id, token.owner, action, ladder, version))
+
+
+def _check_owner(token: Token, owner: str) -> None:
+    if token.scope is not Scope.HOST and token.owner != owner:
+        raise Forbidden("the version is another contestant's; only its owner and the host may do that")

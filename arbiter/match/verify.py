@@ -37,10 +37,13 @@ from arbiter.match.stand_in import stand_in_card, stand_in_pass
 from arbiter.match.verify_faults import (
     check_absence,
     check_charge,
+    check_faults,
     check_missed,
     check_offence,
     check_under_way,
+    check_unpunished,
     check_who_failed,
+    entrants_put_out,
     illegal_plays,
 )
 
@@ -62,7 +65,7 @@ class SeatScore:
 
 
 def verify_replay(
-    replay: Replay, deal_seed: bytes | None = None, published: str | None = None
+    replay: Replay, deal_seed: bytes | None = None, published: str | None = None, open_tables: int | None = None
 ) -> tuple[SeatScore, ...]:
     """Play a replay again, step by step, and return what every seat of every board came to.
 
@@ -70,17 +73,21 @@ def verify_replay(
         replay: what to check.
         deal_seed: the deal set's seed; with it the cards dealt are checked too.
         published: the commitment that was published before the first card; with it the deal seed is checked too.
+        open_tables: how many tables were planned to be open at once; with it, how many hands one failure touched.
 
     Raises:
         ReplayError: names the board, the hand and the first step that does not follow.
     """
     if deal_seed is not None and published not in (None, commitment(deal_seed)):
         raise ReplayError(f"the deal seed's commitment is {commitment(deal_seed)}, but {published} was published")
-    return tuple(_verified(replay, deal_seed))
+    scores = tuple(_verified(replay, deal_seed))
+    if open_tables is not None:
+        check_under_way(replay, open_tables)
+    return scores
 
 
 def check_planned(replay: Replay, plan: SittingPlan) -> None:
-    """Return when a replay is of the very sitting that was planned.
+    """Return when a replay says that it is of the very sitting that was planned; whether it verifies is not looked at.
 
     Raises:
         ReplayError: names the first part of the plan in which they differ.
@@ -111,12 +118,12 @@ def check_planned(replay: Replay, plan: SittingPlan) -> None:
             raise ReplayError(
                 f"the version of entrant {bot.entrant} has digest {bot.digest}, but {seated.digest} was planned"
             )
-    check_under_way(replay, plan.open_tables)
 
 
 def _verified(replay: Replay, deal_seed: bytes | None) -> Iterator[SeatScore]:
     rules = compile_rules(replay.rules)
     _check_frame(replay)
+    put_out = entrants_put_out(replay)
     by_board: dict[int, list[HandRecord]] = {}
     for record in replay.hands:
         by_board.setdefault(record.board, []).append(record)
@@ -137,7 +144,7 @@ def _verified(replay: Replay, deal_seed: bytes | None) -> Iterator[SeatScore]:
             if record.places != places:
                 raise ReplayError(f"{where}: seated as {record.places}, not as {places}")
             try:
-                game = _verify_hand(replay, rules, record, game, deal_seed, where)
+                game = _verify_hand(replay, rules, record, game, deal_seed, put_out, where)
             except EngineError as error:
                 raise ReplayError(f"{where}: {error}") from error
             points = [sum(pair) for pair in zip(points, record.points, strict=True)]
@@ -175,14 +182,17 @@ def _check_frame(replay: Replay) -> None:
     if len(boards) < replay.boards:
         missing = next((number for number, board in enumerate(boards, 1) if number != board), len(boards) + 1)
         raise ReplayError(f"{replay.sitting}: board {missing} of {replay.boards} is missing")
-    entrants = {bot.entrant for bot in replay.bots}
-    for fault in replay.faults:
-        if fault.entrant not in entrants:
-            raise ReplayError(f"{replay.sitting}: a fault of entrant {fault.entrant}, who did not play")
+    check_faults(replay)
 
 
 def _verify_hand(
-    replay: Replay, rules: Rules, record: HandRecord, game: GameState, deal_seed: bytes | None, where: str
+    replay: Replay,
+    rules: Rules,
+    record: HandRecord,
+    game: GameState,
+    deal_seed: bytes | None,
+    put_out: frozenset[int],
+    where: str,
 ) -> GameState:
     _check_deal(rules, record, deal_seed, where)
     count = record.board if replay.format is MatchFormat.HANDS else record.number
@@ -203,7 +213,7 @@ def _verify_hand(
     if record.chosen_moon not in ((None,) if offered is None else (Moon.OLD, Moon.NEW)):
         allowed = "there was nothing to choose" if offered is None else "old or new was to be chosen"
         raise ReplayError(f"{where}: the choice about a moon is {record.chosen_moon}, but {allowed}")
-    check_missed(record, hand, offered, where)
+    check_missed(replay, record, hand, offered, put_out, where)
     left_out = offered is not None and _stood_in(record, offered.shooter, len(record.tricks) + 1)
     if offered is not None and left_out and record.chosen_moon is not offered.default:
         raise ReplayError(
@@ -297,6 +307,7 @@ def _replay_trick(hand: Hand, record: HandRecord, cards: Sequence[int], step: st
         seat = hand.turn
         if seat in charged:
             check_charge(hand, charged[seat], f"{step}, seat {seat}")
+            check_unpunished(hand, charged[seat], f"{step}, seat {seat}")
         if _stood_in(record, seat, number) and card != (due := stand_in_card(play_view(hand))):
             raise ReplayError(f"{step}, seat {seat}: in its place the stand-in plays {CARDS[due]}, not {CARDS[card]}")
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from arbiter.engine import CARDS, Hand, MoonChoice, format_cards
+from arbiter.engine import CARDS, Card, Hand, MoonChoice, format_cards
 from arbiter.engine.rules import SUIT_MASKS
 from arbiter.engine.ruleset import Revoke
 from arbiter.links import ENDING_FAULTS, FaultCode
@@ -51,19 +51,37 @@ def check_who_failed(replay: Replay, record: HandRecord, where: str) -> None:
         charged.add(due)
 
 
-def check_missed(record: HandRecord, hand: Hand, offered: MoonChoice | None, where: str) -> None:
-    """Whoever missed a decision had it to make. ``hand`` is at its end, ``offered`` a choice about a moon."""
+def check_missed(
+    replay: Replay, record: HandRecord, hand: Hand, offered: MoonChoice | None, put_out: frozenset[int], where: str
+) -> None:
+    """Whoever missed a decision had it to make, and decides nothing more where it was out from then on. ``hand`` is at
+    its end, ``offered`` a choice about a moon; ``put_out`` see :func:`entrants_put_out`."""
+    if not record.missed:
+        return
     last = len(record.tricks) + 1
-    begun = {(hand.leader + turn) % hand.rules.seats for turn in range(len(record.unfinished))}
+    came = {(hand.leader + turn) % hand.rules.seats for turn in range(len(record.unfinished))}
+    if offered is not None:
+        came.add(offered.shooter)
     for seat, decision in record.missed:
         if decision == 0:
             due = record.passed is not None
         elif decision == last:
-            due = seat in begun or seat in record.offenders or (offered is not None and offered.shooter == seat)
+            due = seat in came or seat in record.offenders
         else:
             due = decision < last
         if not due:
             raise ReplayError(f"{where}: seat {seat} missed decision {decision}, which it did not have to make")
+    explained = {_decision(record, fault, where) for fault in record.faults}
+    answered = {(seat, decision) for seat in range(hand.rules.seats) for decision in range(1, last)}
+    answered.update((seat, last) for seat in came)
+    answered = answered.difference(record.missed).union(explained)
+    for seat, decision in record.missed:
+        if (seat, decision) in explained or replay.bots[record.places[seat]].entrant not in put_out:
+            continue
+        if again := next((n for n in range(decision + 1, last + 1) if (seat, n) in answered), None):
+            raise ReplayError(
+                f"{where}: seat {seat} missed decision {decision} as a bot that was out, and decision {again} not"
+            )
 
 
 def illegal_plays(record: HandRecord, trick: int) -> dict[int | None, Fault]:
@@ -79,9 +97,15 @@ def check_charge(hand: Hand, fault: Fault, step: str) -> None:
     legal = format_cards(hand.legal_indexes)
     if listed != legal:
         raise ReplayError(f"{step}: its fault says that {listed or 'nothing'} was legal, but {legal} was")
-    card = next((card for card in CARDS if said.startswith(f"{card} ")), None)
+    card = _card_in(said)
     if card is not None and hand.legal >> card.index & 1:
         raise ReplayError(f"{step}: its fault is for {card}, which was legal")
+
+
+def check_unpunished(hand: Hand, fault: Fault, step: str) -> None:
+    """An illegal card after which the hand went on can't have been a revoke where that ends a hand."""
+    if _is_revoke(hand, fault):
+        raise ReplayError(f"{step}: its fault is a revoke, but the hand did not end by it")
 
 
 def check_offence(replay: Replay, hand: Hand, record: HandRecord, where: str) -> None:
@@ -102,12 +126,13 @@ def check_offence(replay: Replay, hand: Hand, record: HandRecord, where: str) ->
         _check_revoke(hand, record, where)
 
 
-def check_absence(replay: Replay) -> None:
-    """Nobody stands in for a bot that did nothing wrong in the whole sitting, nor plays one on that was out."""
-    faults = Counter(fault.entrant for fault in replay.all_faults)
-    of_the_sitting = {fault.entrant for fault in replay.faults}
+def check_faults(replay: Replay) -> None:
+    """The faults that belong to no single decision, and how many there can be: a bot over the limit was out."""
+    entrants = {bot.entrant for bot in replay.bots}
     lost = Counter(fault.entrant for fault in replay.faults if fault.lost)
     for fault in replay.faults:
+        if fault.entrant not in entrants:
+            raise ReplayError(f"{replay.sitting}: a fault of entrant {fault.entrant}, who did not play")
         if fault.code in _DECISION:
             raise ReplayError(f"{replay.sitting}: {fault.code} of entrant {fault.entrant} belongs to no hand")
         if fault.code in ENDING_FAULTS and not fault.lost:
@@ -116,13 +141,40 @@ def check_absence(replay: Replay) -> None:
             )
         if lost[fault.entrant] > 1:
             raise ReplayError(f"{replay.sitting}: entrant {fault.entrant} was lost twice")
+        if (fault.hand, fault.seat, fault.trick) != (None, None, None):
+            raise ReplayError(f"{replay.sitting}: {fault.code} of entrant {fault.entrant} is placed in a hand")
+        if fault.board is not None and not (fault.lost and 1 <= fault.board <= replay.boards):
+            raise ReplayError(
+                f"{replay.sitting}: {fault.code} of entrant {fault.entrant} can't be at board {fault.board}"
+            )
+    for entrant, count in Counter(fault.entrant for fault in replay.all_faults if not fault.lost).items():
+        if count > replay.fault_limit + 1:
+            raise ReplayError(
+                f"{replay.sitting}: entrant {entrant} has {count} faults, but was out with {replay.fault_limit + 1}"
+            )
+
+
+def entrants_put_out(replay: Replay) -> frozenset[int]:
+    """Who, having missed a decision without an illegal answer, was out from then on: a message that is nonsense can
+    cost a decision too, so whoever sent one may have played on."""
+    return frozenset(fault.entrant for fault in replay.all_faults).difference(
+        fault.entrant for fault in replay.faults if not fault.lost
+    )
+
+
+def check_absence(replay: Replay) -> None:
+    """Nobody stands in for a bot that did nothing wrong in the whole sitting, nor plays one on that was out."""
+    faults = Counter(fault.entrant for fault in replay.all_faults)
+    of_the_sitting = {fault.entrant for fault in replay.faults}
+    lost = {fault.entrant for fault in replay.faults if fault.lost}
+    put_out = entrants_put_out(replay)
     out_since: dict[int, set[int]] = {}
     for record in replay.hands:
         where = f"board {record.board}, hand {record.number}"
         explained = {_decision(record, fault, where) for fault in record.faults}
         for seat, place in enumerate(record.places):
             entrant = replay.bots[place].entrant
-            out = lost[entrant] > 0 or faults[entrant] > replay.fault_limit
+            out = entrant in lost or faults[entrant] > replay.fault_limit
             absent = seat in record.absent
             if absent and not out:
                 raise ReplayError(
@@ -136,12 +188,14 @@ def check_absence(replay: Replay) -> None:
             since = out_since.setdefault(entrant, set())
             if not absent and (record.board in since or (record.number == 1 and 0 in since)):
                 raise ReplayError(f"{where}: entrant {entrant} is back in seat {seat}, after it was out")
+            if missed and entrant in put_out:
+                since.add(record.board)
             if absent:
                 since.update({record.board, 0} if record.number == 1 else {record.board})
 
 
 def check_under_way(replay: Replay, open_tables: int) -> None:
-    """One failure can't have touched more hands than there were tables open.
+    """One failure can't have touched more hands than there were tables open, in a replay that verifies.
 
     Raises:
         ReplayError: names the entrant, and how many hands there can have been.
@@ -159,6 +213,18 @@ def check_under_way(replay: Replay, open_tables: int) -> None:
                 f"{replay.sitting}: entrant {entrant} missed decisions of {hands} hands without an illegal answer, but"
                 f" by its faults and with {open_tables} open tables it can have been {most}"
             )
+
+
+def _card_in(said: str) -> Card | None:
+    """The card that the record of an illegal one names; None where it was no card."""
+    return next((card for card in CARDS if said.startswith(f"{card} ")), None)
+
+
+def _is_revoke(hand: Hand, fault: Fault) -> bool:
+    """Whether the card that a fault names was one, and revoking ends the hand by these rules."""
+    card = _card_in(fault.detail)
+    known = hand.rules.source.revoke is Revoke.OFFENDER_TAKES_ALL
+    return known and card is not None and hand.why_illegal(card.index).revoke
 
 
 def _decision(record: HandRecord, fault: Fault, where: str) -> tuple[int, int]:
@@ -211,5 +277,8 @@ def _check_revoke(hand: Hand, record: HandRecord, where: str) -> None:
         raise ReplayError(
             f"{step}: seat {offender} could not have revoked there, where it held no card of the suit led"
         )
-    if offender not in illegal_plays(record, number):
+    fault = illegal_plays(record, number).get(offender)
+    if fault is None:
         raise ReplayError(f"{where}: ended by an offence of seat {offender}, of whom no illegal play is recorded")
+    if not _is_revoke(hand, fault):
+        raise ReplayError(f"{step}: seat {offender} ended the hand by an illegal card that was no revoke")

@@ -196,8 +196,9 @@ class Desk:
         text = _unpack(replay)
         try:
             played = read_replay(text)
-            check_planned(played, _plan(known, match, key))
-            scores = verify_replay(played, match.deal_seed)
+            plan = _plan(known, match, key)
+            check_planned(played, plan)
+            scores = verify_replay(played, plan.deal_seed, open_tables=plan.open_tables)
             faults = played.all_faults
             _check_faults(faults)
         except ReplayError as error:
@@ -315,11 +316,8 @@ def _bot_seed(known: _Known, match: Match, key: SittingKey, place: int) -> bytes
 
 
 def _check_faults(faults: Sequence[PlayedFault]) -> None:
-    """What a replay says of a fault beyond its hand is free, so the numbers and the text must be fit to be kept."""
+    """What a replay says of a fault in words is free, so the text must be fit to be kept."""
     for fault in faults:
-        numbers = (fault.board, fault.hand, fault.seat, fault.trick)
-        if not all(number is None or 0 <= number < 2**31 for number in numbers):
-            raise ReplayError(f"a fault of entrant {fault.entrant} at {numbers}, where there is nothing")
         if not fault.detail.isascii() and any("\ud800" <= letter <= "\udfff" for letter in fault.detail):
             raise ReplayError(f"a fault of entrant {fault.entrant} has a text that is no Unicode")
 

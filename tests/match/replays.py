@@ -63,7 +63,7 @@ def _sitting(
 
 @cache
 def recorded(kind: str) -> SittingRecord:
-    """A sitting, by kind. In the last four the bot in place 2 does something wrong, over and over."""
+    """A sitting, by kind. In the last five the bot in place 2 does something wrong, over and over."""
     return {
         "hands": lambda: _sitting(),
         "game": lambda: _sitting(games=1),
@@ -73,6 +73,7 @@ def recorded(kind: str) -> SittingRecord:
         "offence": lambda: _sitting("hartenjagen", odd=LocalLink(Revoker())),
         "bad pass": lambda: _sitting(odd=LocalLink(Cheat())),
         "lost": lambda: _sitting(odd=BentLink(Uniform(), leave), open_tables=1),
+        "unpunished": lambda: _sitting("hartenjagen", odd=BentLink(Uniform(), no_card)),
         "bad card": lambda: _sitting(odd=BentLink(Uniform(), no_card)),
     }[kind]()
 

@@ -346,6 +346,16 @@ TAMPERED = {
         "board 1, hand 1: ended by an offence of seat 2, of whom no illegal play is recorded",
         "offence",
     ),
+    "an offence that was no revoke": Tampering(
+        put_detail("60 is no card index (0 to 51); legal: 9C AC"),
+        "board 1, hand 1, trick 1: seat 2 ended the hand by an illegal card that was no revoke",
+        "offence",
+    ),
+    "a revoke that cost nothing": Tampering(
+        put_detail("4D does not follow clubs, which the hand holds; legal: 9C AC"),
+        "board 1, hand 1, trick 1, seat 2: its fault is a revoke, but the hand did not end by it",
+        "unpunished",
+    ),
     # Faults and stand-ins
     "another bot's fault": Tampering(
         charged(a_fault(entrant=12)), "board 1, hand 1: a fault of entrant 12 in seat 0, where entrant 10 sits"
@@ -421,9 +431,28 @@ TAMPERED = {
         "board 3, hand 1, trick 3, seat 3: in its place the stand-in plays 2D, not 3D",
         "lost",
     ),
+    "a lost bot that decides again in the same hand": Tampering(
+        lambda lines: lines[1]["missed"].pop(),
+        "board 1, hand 1: seat 2 missed decision 0 as a bot that was out, and decision 13 not",
+        "lost",
+    ),
+    "a lost bot that is charged again in the same hand": Tampering(
+        put(1, "faults", [a_fault(entrant=12, seat=2, detail="2H is not in the hand; legal: 4C 9C")]),
+        "board 1, hand 1: seat 2 missed decision 0 as a bot that was out, and decision 1 not",
+        "lost",
+    ),
     "a bot lost twice": Tampering(put(-1, "faults", [a_loss(), a_loss()]), "test/0/0: entrant 11 was lost twice"),
     "a crash that ended nobody": Tampering(
         put(-1, "faults", [a_loss(lost=False)]), "test/0/0: entrant 11 was not lost by CRASH, which ends a bot"
+    ),
+    "a crash in a seat": Tampering(
+        put(-1, "faults", [a_loss(seat=1)]), "test/0/0: CRASH of entrant 11 is placed in a hand"
+    ),
+    "a crash at a board that there is not": Tampering(
+        put(-1, "faults", [a_loss(board=5)]), "test/0/0: CRASH of entrant 11 can't be at board 5"
+    ),
+    "more faults than put a bot out": Tampering(
+        put(0, "fault_limit", 3), "test/0/0: entrant 12 has 52 faults, but was out with 4", "bad card"
     ),
     "a decision's fault that belongs to no hand": Tampering(
         put(-1, "faults", [a_loss(code="ILLEGAL_PLAY", lost=False)]),

@@ -227,6 +227,10 @@ def fault_nowhere(lines: Lines) -> None:
     lines[-1]["faults"] = [{"entrant": 0, "code": "CRASH", "detail": "x", "lost": True, "trick": 10**30}]
 
 
+def missed_by_nobody(lines: Lines) -> None:
+    lines[1]["missed"] = [[4, 1]]
+
+
 def fault_in_no_language(lines: Lines) -> None:
     lines[-1]["faults"] = [{"entrant": 0, "code": "CRASH", "detail": "\ud800", "lost": True}]
 
@@ -249,7 +253,8 @@ def unknown_fault(lines: Lines) -> None:
         (fewer_boards, "the number of boards is 1, but 2 was planned"),
         (one_board_twice, "board 2 of 2 is missing"),
         (fault_of_a_stranger, "entrant 99, who did not play"),
-        (fault_nowhere, "where there is nothing"),
+        (fault_nowhere, "CRASH of entrant 0 is placed in a hand"),
+        (missed_by_nobody, "missed are ((4, 1),), which are not seats and decisions"),
         (fault_in_no_language, "no Unicode"),
         (unknown_fault, "BAD_LUCK"),
     ],

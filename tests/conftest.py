@@ -17,8 +17,8 @@ from tests.postgres import Postgres, find_programs, serving
 def postgres() -> Iterator[Postgres]:
     """A PostgreSQL server."""
     programs = find_programs()
-    if programs is None:
-        reason = "PostgreSQL's programs (initdb, postgres) are not installed: apt-get install postgresql"
+    if programs is None or shutil.which("setpriv") is None:
+        reason = "PostgreSQL's programs (initdb, postgres) or util-linux are not there: apt-get install postgresql"
         assert "CI" not in os.environ, reason
         pytest.skip(reason)
     with serving(programs) as server:

@@ -63,7 +63,8 @@ def complete(
     sittings_per_match: int,
 ) -> Tournament:
     """Make a plan of a draft, and schedule it; raises `InvalidPlan` when the parts do not fit together."""
-    row.spec, row.state = spec, TournamentState.SCHEDULED
+    _move(row, TournamentState.SCHEDULED)
+    row.spec = spec
     planned = _tournament(row)
     _check(planned, entrants, matches, sittings_per_match)
     _insert_entrants(session, row.id, entrants)
@@ -243,20 +244,26 @@ def set_state(
 ) -> Tournament:
     """Move a tournament on; raises `UnknownTournament` or `TransitionRefused`."""
     row = locked(session, tournament)
-    if state not in TRANSITIONS[row.state]:
-        after = ", ".join(sorted(TRANSITIONS[row.state])) or "nothing, it is final"
-        raise TransitionRefused(
-            f"tournament {tournament!r} can't go from {row.state} to {state}; after {row.state} can come: {after}"
-        )
+    former = row.state
+    _move(row, state)
     if (state is TournamentState.FAILED) != (failure is not None):
         raise TransitionRefused(
-            f"tournament {tournament!r} can't go from {row.state} to {state} "
+            f"tournament {tournament!r} can't go from {former} to {state} "
             f"{'without' if failure is None else 'with'} a failure; give one exactly for state failed"
         )
-    row.state = state
     row.failure = failure
     row.finished_at = now if state in FINISHED else None
     return _tournament(row)
+
+
+def _move(row: TournamentRow, state: TournamentState) -> None:
+    """The one place in which a tournament's state changes, by the table; raises `TransitionRefused`."""
+    if state not in TRANSITIONS[row.state]:
+        after = ", ".join(sorted(TRANSITIONS[row.state])) or "nothing, it is final"
+        raise TransitionRefused(
+            f"tournament {row.id!r} can't go from {row.state} to {state}; after {row.state} can come: {after}"
+        )
+    row.state = state
 
 
 _NEWEST_FIRST = (TournamentRow.created_at.desc(), TournamentRow.id)

@@ -224,7 +224,7 @@ class Store:
     def set_state(
         self, tournament: str, state: TournamentState, *, now: datetime, failure: str | None = None
     ) -> Tournament:
-        """Move a tournament on in its life and return it as it then is. Every change of its state comes through here.
+        """Move a tournament on in its life and return it as it then is.
 
         All leases are taken back when it stops to be ``running``, held against nobody; failed sittings are planned anew
         with all their tries when it begins to be. `failure`, the reason, is given exactly for state ``failed``. Raises

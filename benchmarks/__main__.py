@@ -47,6 +47,8 @@ class Found:
     """What was measured, one value a repetition in every list."""
 
     hands_per_second: dict[str, list[float]] = field(default_factory=dict)
+    cpu_microseconds: dict[str, list[float]] = field(default_factory=dict)
+    """CPU time of a hand, of all processes together."""
     microseconds_per_step: dict[str, list[float]] = field(default_factory=dict)
     sittings: dict[str, list[measures.Played]] = field(default_factory=dict)
 
@@ -54,6 +56,7 @@ class Found:
         """Take in what a rival printed."""
         for known, kind in (
             (self.hands_per_second, "hands_per_second"),
+            (self.cpu_microseconds, "cpu_microseconds"),
             (self.microseconds_per_step, "microseconds_per_step"),
         ):
             if kind in rival:
@@ -97,13 +100,13 @@ def _jobs(found: Found, folder: Path) -> list[Callable[[], None]]:
             name = _processes(tables)
             played = measures.processes(choose_cage(False), snapshots["random"], max(64, 4 * tables), tables)
             found.sittings.setdefault(name, []).append(played)
-            found.add(
-                name,
-                {
-                    "hands_per_second": played.hands_per_second,
-                    "microseconds_per_step": 1e6 / played.hands_per_second / DECISIONS,
-                },
-            )
+            figures = {
+                "hands_per_second": played.hands_per_second,
+                "microseconds_per_step": 1e6 / played.hands_per_second / DECISIONS,
+            }
+            if played.bots_microseconds is not None:
+                figures["cpu_microseconds"] = played.arbiter_microseconds + played.bots_microseconds
+            found.add(name, figures)
 
         return play
 
@@ -138,31 +141,36 @@ def _processes(tables: int) -> str:
 
 
 def _ratios(found: Found) -> dict[str, list[float]]:
-    """What is claimed, one ratio a repetition."""
-    rates = found.hands_per_second
+    """What is claimed, one ratio a repetition: hands per second, and CPU time of a hand the other way round."""
+    rates, cpu = found.hands_per_second, found.cpu_microseconds
     best = max((_processes(tables) for tables in TABLES), key=lambda name: statistics.median(rates[name]))
     claims = {
         f"{best} : {_processes(1)}": (best, _processes(1)),
         **{f"{best} : {name}": (best, name) for name in (EVALUATE, EVALUATE_QUICKER, KAGGLE, LOOP)},
     }
-    return {
+    ratios = {
         claim: [one / other for one, other in zip(rates[above], rates[below], strict=True)]
         for claim, (above, below) in claims.items()
         if below in rates
     }
+    if best in cpu:
+        for name in (EVALUATE, EVALUATE_QUICKER, KAGGLE):
+            if name in cpu:
+                each = zip(cpu[name], cpu[best], strict=True)
+                ratios[f"CPU time of a hand, {name} : {best}"] = [theirs / ours for theirs, ours in each]
+    return ratios
 
 
 def _print(machine: str, found: Found) -> None:
     console = Console(width=110)
-    speeds = _table(f"Hands per second ({machine})", "", "median", "least", "most", "arbiter µs/hand", "bots µs/hand")
+    speeds = _table(f"Hands per second ({machine})", "", "median", "least", "most", "CPU µs/hand", "of it arbiter")
     for name, rates in found.hands_per_second.items():
         sittings = found.sittings.get(name, [])
         arbiter = [played.arbiter_microseconds for played in sittings]
-        bots = [played.bots_microseconds for played in sittings if played.bots_microseconds is not None]
-        speeds.add_row(name, *_spread(rates), _median(arbiter), _median(bots))
+        speeds.add_row(name, *_spread(rates), _median(found.cpu_microseconds.get(name, [])), _median(arbiter))
     starts = [played.start_and_end_seconds for sittings in found.sittings.values() for played in sittings]
     speeds.caption = (
-        "µs/hand: CPU time, start included. Four bots' start and end beside play:"
+        "CPU µs/hand: of all processes, their start included. Four bots' start and end beside play:"
         f" {statistics.median(starts):.2f} s a sitting"
     )
     speeds.caption_justify = "left"

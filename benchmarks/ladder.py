@@ -48,6 +48,8 @@ class Recovery:
     """Share of the 95 % intervals that hold the truth."""
     covered_error: float
     """Its standard error over repetitions."""
+    ranked: float | None
+    """Share of the rank intervals that hold the true rank; None where no rating is settled."""
 
 
 def residuals() -> list[list[float]]:
@@ -96,6 +98,7 @@ def measure(boards: int, repetitions: int) -> Recovery:
     """Fit fields of :data:`FIELD` bots with so many boards each."""
     luck = residuals()
     orders, errors, shares = [], [], []
+    ranked: list[bool] = []
     for repetition in range(repetitions):
         chance = random.Random(f"ladder/{boards}/{repetition}")
         truth = field(chance, FIELD)
@@ -104,12 +107,17 @@ def measure(boards: int, repetitions: int) -> Recovery:
         errors += [(found[name].value - rating) ** 2 for name, rating in truth.items()]
         held = [abs(found[name].value - rating) <= 1.96 * found[name].standard_error for name, rating in truth.items()]
         shares.append(statistics.fmean(held))
+        settled = [(found[name].ranks, rating) for name, rating in truth.items() if found[name].ranks is not None]
+        for ranks, rating in settled:
+            assert ranks is not None
+            ranked.append(ranks[0] <= 1 + sum(other > rating for _, other in settled) <= ranks[1])
     return Recovery(
         boards,
         statistics.fmean(orders),
         statistics.fmean(errors) ** 0.5,
         statistics.fmean(shares),
         statistics.stdev(shares) / len(shares) ** 0.5,
+        statistics.fmean(ranked) if ranked else None,
     )
 
 
@@ -157,11 +165,12 @@ def main() -> int:
         print(json.dumps({"recovery": [asdict(row) for row in rows], "seconds": seconds}, indent=2))
         return 0
     table = Table(title=f"{FIELD} bots, true ratings of deviation {SPREAD} points per hand", title_justify="left")
-    for heading in ("boards of each", "Kendall's tau", "error, points per hand", "95 % intervals that hold"):
+    for heading in ("boards of each", "Kendall's tau", "error, points per hand", "95 % intervals that hold", "ranks"):
         table.add_column(heading, justify="right")
     for row in rows:
         held = f"{row.covered:.1%} ± {row.covered_error:.1%}"
-        table.add_row(str(row.boards), f"{row.kendall:.2f}", f"{row.error:.2f}", held)
+        ranks = "none" if row.ranked is None else f"{row.ranked:.1%}"
+        table.add_row(str(row.boards), f"{row.kendall:.2f}", f"{row.error:.2f}", held, ranks)
     table.caption = (
         f"200 bots, 100,000 tables: median {statistics.median(seconds):.2f} s"
         f" ({min(seconds):.2f} to {max(seconds):.2f}), Python {platform.python_version()}"

@@ -86,6 +86,7 @@ def test_without_results_all_stand_at_the_prior() -> None:
 
 
 def test_two_winners_a_third_and_a_fourth_keep_their_order() -> None:
+    # https://github.com/aichallenge/aichallenge/issues/7
     first, second, third, fourth = after_one_table((0, 0, 10, 16))
     assert first.value == pytest.approx(second.value, rel=1e-12)
     assert second.value > third.value > fourth.value
@@ -206,3 +207,23 @@ def test_two_hundred_versions_and_many_tables_fit_at_once() -> None:
     rated = ladder({key: key for key in skills}, simulated(chance, skills, 8000))
     values = [rated[key].value for key in skills]
     assert statistics.correlation(values, list(skills.values())) > 0.95
+
+
+def test_open_ranks_hold_the_true_ones_and_part_what_is_far_apart() -> None:
+    """In 60 fields at least 95 % of the intervals hold the true rank; a far better version is surely first."""
+    held, wide = [], []
+    for number in range(60):
+        chance = random.Random(number)
+        skills = {player: chance.gauss(0, 1.2) for player in PLAYERS} | {"a": 9.0}
+        rated = ladder(NAMES, simulated(chance, skills, 60))
+        for player, skill in skills.items():
+            ranks = rated[player].ranks
+            assert ranks is not None
+            held.append(ranks[0] <= 1 + sum(other > skill for other in skills.values()) <= ranks[1])
+            wide.append(ranks[1] > ranks[0])
+        assert rated["a"].ranks == (1, 1)
+    assert statistics.mean(held) >= 0.95
+    assert any(wide)
+    alone = ladder({"x": "x", "y": "y"}, [TableResult(("x", "y"), (10, 12), 4)])
+    assert (alone["x"].ranks, alone["x"].rank) == (None, None), "none while it is provisional"
+    assert alone["x"].noise == alone["y"].noise > 0

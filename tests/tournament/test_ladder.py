@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from arbiter.match.routes import Priority, Route
 from arbiter.store import (
     BotLog,
     Entrant,
@@ -23,7 +24,8 @@ from arbiter.store import (
     Tournament,
     TournamentState,
 )
-from arbiter.tournament import SpecError, TournamentSpec, parse_spec, plan_tournament, report
+from arbiter.tournament import Coordinator, SpecError, TournamentSpec, parse_spec, plan_tournament, report
+from arbiter.tournament.coordinator import MIN_WINDOW, leads_of
 from arbiter.tournament.ladder import LadderPlan, extend_ladder, find_ladder, owner_of
 from arbiter.tournament.leaderboard import find_entrant, history, leaderboard, upcoming
 from tests.tournament.support import START
@@ -92,6 +94,21 @@ def play_matches(store: Store, count: int, seed: int = 1) -> None:
     for number in range(count):
         assert extend_ladder(store, LADDER, 1)
         play(store, store.planned(LADDER), chance, float(number))
+
+
+class CountingSender:
+    """A queue that nobody takes anything out of."""
+
+    def __init__(self) -> None:
+        self.sent: list[SittingKey] = []
+        self.priorities: list[Priority] = []
+
+    def send(self, key: SittingKey, route: Route, priority: Priority) -> None:
+        self.sent.append(key)
+        self.priorities.append(priority)
+
+    def waiting(self, route: Route) -> int:
+        return len(self.sent)
 
 
 # -- coming and going --------------------------------------------------------------------------------------------------
@@ -169,7 +186,7 @@ def test_what_was_taken_back_is_planned_no_more(store: Store, ladder: str) -> No
 
 
 def test_the_best_do_meet(store: Store, ladder: str) -> None:
-    # https://forums.aichallenge.org: leaders of a ladder who never met (aichallenge#215)
+    # https://github.com/aichallenge/aichallenge/issues/215
     assert extend_ladder(store, ladder, 40)
     met = Counter(pair for match in store.matches(ladder) for pair in combinations(sorted(match.entrants), 2))
     assert met[0, 1] >= 20
@@ -291,3 +308,39 @@ def test_a_ladder_is_found_by_id_or_as_the_newest(store: Store) -> None:
     with pytest.raises(SpecError, match="cup-1a2b is a tournament and no ladder"):
         LadderPlan.read(store, "cup-1a2b")
     assert find_ladder(store).id == LADDER
+
+
+# -- played by a service -----------------------------------------------------------------------------------------------
+
+
+def test_a_service_plays_it_behind_everything_else_and_keeps_it_supplied(store: Store, ladder: str) -> None:
+    sender = CountingSender()
+    coordinator = Coordinator(store, sender, leads_of(store, "one"))
+    coordinator.look()
+    first = store.planned(ladder)
+    assert len(first) == MIN_WINDOW
+    assert set(sender.sent) == set(first)
+    assert set(sender.priorities) == {Priority.LADDER}
+    assert max(Priority.GATE, Priority.TOURNAMENT) < Priority.LADDER
+    play(store, first, random.Random(1))
+    coordinator.look()
+    assert len(store.planned(ladder)) == MIN_WINDOW, "there is always a next match"
+    assert store.tournament(ladder).state is TournamentState.RUNNING
+
+
+def test_enough_of_a_ladder_pauses_it(store: Store, ladder: str) -> None:
+    coordinator = Coordinator(store, CountingSender(), leads_of(store, "one"), enough=lambda _: True)
+    assert coordinator.look(ladder) is TournamentState.PAUSED
+
+
+def test_a_ladder_without_a_table_waits(store: Store) -> None:
+    create(store)
+    enter(store, "ada")
+    sender = CountingSender()
+    coordinator = Coordinator(store, sender, leads_of(store, "one"))
+    coordinator.look()
+    assert (sender.sent, store.tournament(LADDER).state) == ([], TournamentState.RUNNING)
+    for owner in ("bob", "cyd", "dan"):
+        enter(store, owner)
+    coordinator.look()
+    assert sender.sent

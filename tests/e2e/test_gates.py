@@ -1,4 +1,4 @@
-"""Gates by the command line, as a pipeline runs them: real processes, exit statuses, and what is written for whom."""
+"""Gates by the command line on one machine: real processes and exit statuses. One passes at a service, beside."""
 
 from __future__ import annotations
 
@@ -53,37 +53,6 @@ def test_the_bug_fails_the_gate(undisturbed: dict[str, Any]) -> None:
     assert undisturbed["evidence_for_delta0"]["value"] >= undisturbed["evidence_for_delta0"]["limit"]
     assert undisturbed["boards"] < 288, "what the verdict did not need was not played"
     assert undisturbed["candidate_faults"] == []
-
-
-def test_the_bug_mended_passes_in_a_pipeline(
-    place: Place, sound: Path, broken: Path, undisturbed: dict[str, Any], tmp_path: Path
-) -> None:
-    summary, junit, markdown = (tmp_path / name for name in ("summary.md", "junit.xml", "gate.md"))
-    summary.write_text("of the step before\n")
-    outcome = place.run(
-        *("gate", sound, "--against", broken, *FIELD, *SIZE, "--workers", "1"),
-        *("--junit", junit, "--markdown", markdown),
-        GITHUB_STEP_SUMMARY=str(summary),
-    )
-    assert outcome.returncode == 0, outcome.stderr
-    assert outcome.stdout.startswith("passed: sound is better than broken\n")
-    # The same boards with the two exchanged.
-    assert f"improvement               {-undisturbed['improvement']:+.3f} points per hand\n" in outcome.stdout
-    assert " boards: improvement +" in outcome.stderr, "progress comes while it runs"
-    assert "; LLR +" in outcome.stderr
-    assert markdown.read_text().startswith("### passed: sound is better than broken\n")
-    assert summary.read_text() == "of the step before\n" + markdown.read_text()
-    suites = ElementTree.parse(junit).getroot()
-    assert [case.get("name") for case in suites.iter("testcase")] == [
-        "sound commits no fault",
-        "sound is better than broken",
-    ]
-    assert {name: suites.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
-        "tests": "2",
-        "failures": "0",
-        "errors": "0",
-        "skipped": "0",
-    }
 
 
 def test_a_bot_is_not_declared_better_than_itself(place: Place, sound: Path) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from arbiter.service import tls
-from tests.e2e.support import COMMAND, REPOSITORY, SAMPLES, Place, environment, new_place, until
+from tests.e2e.support import COMMAND, REPOSITORY, SAMPLES, Place, bots_of, environment, new_place, until
 
 TIMEOUT = 90.0
 
@@ -163,14 +163,18 @@ def test_a_competition_from_submissions_to_standings(fresh: Place, tmp_path: Pat
             assert entered.stderr == f"{version.partition('@')[0]}@1 is entered; {tournament} is draft\n"
         assert "bot 'careful' has not entered" in call("ada", "service", "withdraw", "cup", "careful").stderr
         assert call("hal", "service", "start", "cup").stderr == f"{tournament} is running\n"
-        until(lambda: bool(fresh.workers()), "it is played")
+
+        def bots() -> list[int]:
+            return [bot for worker in fresh.workers() for bot in bots_of(worker)]
+
+        until(lambda: bool(bots()), "it is played")
         paused = call("hal", "service", "pause", tournament)
         assert (paused.returncode, paused.stderr) == (0, f"{tournament} is paused\n")
-        until(lambda: not fresh.workers(), "nothing is played while it is paused")
+        until(lambda: not bots(), "nothing is played while it is paused")
         assert call("eve", "service", "watch", tournament).stderr.endswith(f"{tournament} is paused\n")
         resumed = call("hal", "service", "resume", tournament)
         assert (resumed.returncode, resumed.stderr) == (0, f"{tournament} is running\n")
-        until(lambda: bool(fresh.workers()), "it is played again")
+        until(lambda: bool(bots()), "it is played again")
     until(lambda: not fresh.processes(), "nothing outlives the service")
     with service(fresh) as (address, certificate):
         call = caller(address, certificate)

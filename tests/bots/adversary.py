@@ -98,6 +98,21 @@ def burn_at_seven() -> None:
     run(Burning())
 
 
+def burn_unseen_at_seven() -> None:
+    """Children that only compute and end so that nobody waits for them: the kernel adds their time to no process."""
+
+    class Hiding(Lowest):
+        def trouble(self) -> None:
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+            burn = "import time; end = time.monotonic() + 0.15\nwhile time.monotonic() < end: pass"
+            while True:
+                for _ in range(6):
+                    os.posix_spawn(sys.executable, [sys.executable, "-S", "-c", burn], os.environ)
+                time.sleep(0.1)
+
+    run(Hiding())
+
+
 def wrong_token() -> None:
     os.environ["ARBITER_TOKEN"] = "guessed"
     run(Lowest())

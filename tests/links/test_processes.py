@@ -88,14 +88,23 @@ async def sit(room: Room, ways: dict[int, str], clock: Clock, boards: int, watch
         else:
             links.append(LocalLink(Uniform()))
     async with host:
-        read_load = alone(LoadMeter()) if watched else None
+        read_load = alone(LoadMeter(), links) if watched else None
         return await play_sitting(plan_of(boards=boards, clock=clock), links, read_load=read_load)
 
 
-def alone(meter: LoadMeter) -> Callable[[Sequence[int | None]], Load]:
+def alone(meter: LoadMeter, links: Sequence[Link]) -> Callable[[Sequence[int | None]], Load]:
+    """What the machine would be seen to do if nothing else ran on it: what control groups say that a bot used was used,
+    whether its processes show it or not."""
+    before = [0.0] * len(links)
+
     def read(roots: Sequence[int | None]) -> Load:
         load = meter.read(roots)
-        return replace(load, busy=load.own + sum(bot.cpu for bot in load.bots), stolen=0.0)
+        busy = load.own
+        for place, (link, bot) in enumerate(zip(links, load.bots, strict=True)):
+            used = link.cpu_seconds or before[place]
+            busy += max(bot.cpu, used - before[place])
+            before[place] = used
+        return replace(load, busy=busy, stolen=0.0)
 
     return read
 
@@ -178,6 +187,7 @@ def test_what_a_bot_does_has_its_code(room: Room, way: str, code: FaultCode, det
     ("way", "code"),
     [
         ("burn_at_seven", FaultCode.TIMEOUT),
+        ("burn_unseen_at_seven", FaultCode.TIMEOUT),
         ("killed_at_seven", FaultCode.CRASH),
         ("tiny_messages", FaultCode.PROTOCOL_ERROR),
     ],

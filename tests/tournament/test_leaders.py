@@ -22,7 +22,7 @@ from tests.tournament.leaders import MATTER
 from tests.tournament.stages import play_on
 from tests.tournament.support import ID, create, report, spec_of
 
-DEADLINE = 60.0
+DEADLINE = 120.0
 
 
 FORMAT = spec_of(5, boards=1, format="knockout")
@@ -146,6 +146,7 @@ def scene(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
             schema.close()
 
 
+@pytest.mark.timeout(400)
 def test_one_coordinator_leads_and_what_the_others_write_is_refused(scene: Scene, undisturbed: Undisturbed) -> None:
     """fastchess#842: the schedule is completed whatever becomes of a process."""
     for number in range(3):

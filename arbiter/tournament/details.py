@@ -12,7 +12,7 @@ from arbiter.store import Store, ThinkingTime
 
 @dataclass(frozen=True, slots=True)
 class TournamentDetails:
-    """Of all entrants, partners of a side too, over complete matches; thinking time over all recorded sittings."""
+    """Of all entrants, partners of a side too, over complete matches."""
 
     names: tuple[str, ...]
     """By entrant's index."""

@@ -28,6 +28,7 @@ from arbiter.supervisor.keeper import Keeper, Patience
 from arbiter.supervisor.redis import EmbeddedRedis, check_redis
 from arbiter.supervisor.rundir import RunDirectory, is_locked, lock_file
 from arbiter.tournament import CelerySender, Coordinator, Desk, Lead, SpecError
+from arbiter.tournament.leading import matter_of
 
 log = logging.getLogger(__name__)
 
@@ -154,11 +155,6 @@ def is_run(store: Store, data: Path, tournament: str) -> bool:
     leader = store.leader(matter_of(tournament))
     elsewhere = leader is not None and leader.holder != folder_name(data) and leader.expires_at > datetime.now(UTC)
     return elsewhere or is_locked(lock_path(data, tournament))
-
-
-def matter_of(tournament: str) -> str:
-    """What there is one leader of for each tournament."""
-    return f"tournament/{tournament}"
 
 
 async def run_tournament(

@@ -23,6 +23,7 @@ from arbiter.cli import (
     rules,
     serve,
     sitting,
+    status,
     submission,
     token,
     tournament,
@@ -42,7 +43,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("gate")(gate.gate)
-for service in (serve.up, serve.serve, serve.coordinator, serve.worker):
+for service in (serve.up, serve.serve, serve.coordinator, serve.worker, status.status, status.top):
     app.command()(service)
 app.add_typer(tournament.app, name="tournament")
 app.add_typer(replay.app, name="replay")

@@ -222,6 +222,13 @@ def fault_counts(session: Session, tournament: str) -> dict[int, dict[str, int]]
     return counts
 
 
+def recorded_since(session: Session, moment: datetime) -> tuple[int, int]:
+    """Number of results that were recorded since a moment, and of their hands."""
+    wanted = select(func.count(), func.coalesce(func.sum(ResultRow.hands), 0)).where(ResultRow.recorded_at >= moment)
+    sittings, hands = session.execute(wanted).one()
+    return sittings, hands
+
+
 def voids(session: Session, tournament: str) -> dict[int, int]:
     """Voided attempts by the entrant whose time was up, those with none left out; raises `UnknownTournament`.
 

@@ -349,6 +349,12 @@ class Store:
         with self._write() as session:
             recording.refuse(session, key, attempt, digest, reason, now)
 
+    def recorded_since(self, moment: datetime) -> tuple[int, int]:
+        """How many sittings of all tournaments were recorded since a moment, and their hands."""
+        check_aware(moment)
+        with self._database.read() as session:
+            return results.recorded_since(session, moment)
+
     def voids(self, tournament: str) -> dict[int, int]:
         """Number of attempts that were voided because an entrant's time was up on a starved machine, by entrant."""
         with self._database.read() as session:

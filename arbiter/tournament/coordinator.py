@@ -33,7 +33,7 @@ from arbiter.store import (
 from arbiter.telemetry import metrics
 from arbiter.tournament.dispatch import QueueUnreachable
 from arbiter.tournament.ladder import extend_ladder, is_ladder
-from arbiter.tournament.leading import Lead
+from arbiter.tournament.leading import Lead, matter_of
 from arbiter.tournament.routing import Routing
 from arbiter.tournament.stages import write_next_stage
 
@@ -74,7 +74,7 @@ Leads = Callable[[str], Lead]
 
 def leads_of(store: Store, holder: str) -> Leads:
     """The leads of one process, whose name no other has had or will have."""
-    return lambda tournament: Lead(store, f"tournament/{tournament}", holder)
+    return lambda tournament: Lead(store, matter_of(tournament), holder)
 
 
 class Coordinator:

@@ -25,6 +25,11 @@ def process_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
+def matter_of(tournament: str) -> str:
+    """What there is one leader of for each tournament."""
+    return f"tournament/{tournament}"
+
+
 class Lead:
     """The lead in one matter, as one process has it, or does not. Methods may be called from several threads.
 

@@ -39,6 +39,10 @@ class Routing:
             known = self._known[tournament.id] = self._read(tournament)
         return known.routes[key.match], known.priority
 
+    def know(self, tournament: Tournament) -> None:
+        """Read a tournament's plan, for `seen`."""
+        self._known[tournament.id] = self._read(tournament)
+
     def seen(self) -> list[Route]:
         """Every route that any sitting so far has had."""
         return sorted({route for known in list(self._known.values()) for route in known.routes})

@@ -17,7 +17,7 @@ from arbiter.store import SittingState, Store
 from arbiter.supervisor.redis import EmbeddedRedis
 from tests.e2e.support import COMMAND, DEADLINE, SAMPLES, Place, environment, new_place, until
 
-CUP = "".join(f'[[entrants]]\nbot = "{name}"\n' for name in ("lowest", "uniform", "careful", "batch"))
+CUP = "".join(f'[[entrants]]\nbot = "lowest"\nname = "{name}"\n' for name in ("one", "two", "three", "four"))
 
 
 @pytest.fixture
@@ -115,6 +115,7 @@ def parts(place: Place, redis_url: str) -> Iterator[Parts]:
             process.wait()
 
 
+@pytest.mark.timeout(300)
 def test_every_part_may_be_killed_and_redis_replaced_in_the_middle(place: Place, tmp_path: Path) -> None:
     cup = tmp_path / "cup.toml"
     cup.write_text(f'name = "cup"\ndeal_seed = "{"ab" * 32}"\n[match]\nboards = 2\nseatings = 12\n{CUP}')
@@ -133,9 +134,8 @@ def test_every_part_may_be_killed_and_redis_replaced_in_the_middle(place: Place,
             service.serve()
             service.coordinator()
             service.worker(token["worker"])
-            for name in ("lowest", "uniform", "careful", "batch"):
-                await asyncio.to_thread(service.call, token["host"], "bot", "submit", SAMPLES / name, "--wait")
-            tournament = service.call(token["host"], "service", "create", cup, "--start")
+            await asyncio.to_thread(service.call, token["host"], "bot", "submit", SAMPLES / "lowest", "--wait")
+            tournament = await asyncio.to_thread(service.call, token["host"], "service", "create", cup, "--start")
             with Store.open(place.data / "arbiter.db") as store:
 
                 def recorded(count: int) -> Callable[[], bool]:

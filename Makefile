@@ -18,7 +18,7 @@ PROTO := $(PROTO_VENV)/stamps/proto-$(VERSION)
 CODE := arbiter workers sample_bots benchmarks tests scripts
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check proto compiled interpreted bench rivals differential pins oldest clean
+.PHONY: help demo test check proto compiled interpreted bench rivals differential storm pins oldest clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -57,6 +57,9 @@ rivals: $(DEV)  ## install kaggle-environments and python-chess, 1.3 GB, for mak
 differential: $(DEV)  ## compare the engine with OpenSpiel and the naive implementation in full: some minutes
 	$(BIN)/python -m tests.rules.perft
 	$(BIN)/python -m tests.rules.openspiel --hands 20000
+
+storm: $(DEV)  ## kill and freeze parts of a service 200 times while it plays: some ten minutes
+	$(BIN)/python -m tests.e2e.storm
 
 pins: $(DEV)  ## follow pyproject.toml in requirements/; PINS=--upgrade takes the newest versions
 	$(BIN)/python scripts/pin_requirements.py $(PINS)

@@ -71,9 +71,13 @@ class Storm:
             del self._frozen[pid]
             _signal(pid, signal.SIGCONT)
 
-    def _kill_worker(self) -> bool:
+    def _playing(self) -> list[int]:
+        """Workers that play a sitting: to kill one that does not would show little."""
         workers = [pid for pid in self._service.place.workers() if pid not in self._frozen]
-        if not workers:
+        return [pid for pid in workers if len(bots_of(pid)) >= 12]  # a cage is three processes
+
+    def _kill_worker(self) -> bool:
+        if not (workers := self._playing()):
             return False
         worker = self._random.choice(workers)
         # It must not see its bots die first: that would be their fault.
@@ -110,8 +114,7 @@ class Storm:
         return True
 
     def _freeze(self) -> bool:
-        workers = [pid for pid in self._service.place.workers() if pid not in self._frozen]
-        if self._frozen or not workers:
+        if self._frozen or not (workers := self._playing()):
             return False
         worker = self._random.choice(workers)
         _signal(worker, signal.SIGSTOP)
@@ -177,7 +180,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="kill, stop, empty and freeze parts of a service while it plays")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--pause", type=float, default=0.5, help="mean seconds between two kills")
+    parser.add_argument("--pause", type=float, default=2.0, help="mean seconds between two kills")
     chosen = parser.parse_args()
     programs = find_programs()
     if programs is None:

@@ -25,6 +25,9 @@ from tests.e2e.support import COMMAND, SAMPLES, Place, bots_of, environment, new
 from tests.postgres import Postgres, serving
 
 BOTS: Final = ("lowest", "uniform", "careful", "batch", "moonshooter")
+_UP: Final = {"serve": "serving at", "coordinator": "coordinating", "worker": "1 worker for the arbiter"}
+"""What each kind of part says when it is up."""
+
 PATIENCE: Final = 60.0
 """Seconds that a part has to come up or to end, and a command to be done."""
 
@@ -196,6 +199,7 @@ class Service:
         """Ask every part to stop, the workers first, and see that each does without an error."""
         for name in ("worker-1", "worker-2", "coordinator-1", "coordinator-2", "serve"):
             part = self.parts[name]
+            part.said(_UP[name.partition("-")[0]])  # until then a signal ends it as it ends any program
             process = part.process
             part.end(signal.SIGTERM)
             log = part.log.read_text(errors="replace")

@@ -39,9 +39,29 @@ STARTS_AT_ONCE: Final = 8
 """Bots that are started side by side when all are tried out."""
 
 
+BOTS_URL: Final = "ARBITER_BOTS_URL"
+
+
 def bots_in(data: Path) -> Versions:
-    """The bots' fixed versions in a data folder."""
-    return FileVersions(data / "bots")
+    """The bots' fixed versions: in a data folder, or in the object store that ``ARBITER_BOTS_URL`` names.
+
+    Raises:
+        InfrastructureError: what the object store needs is not installed.
+        UsageError: the URL names none.
+    """
+    files, url = FileVersions(data / "bots"), os.environ.get(BOTS_URL)
+    if not url:
+        return files
+    if "://" not in url:
+        raise UsageError(f"{BOTS_URL} is {url!r}; write a URL such as s3://bucket/bots")
+    try:
+        from arbiter.packages.objects import ObjectVersions
+
+        return ObjectVersions(url, files, data / "staging")
+    except ImportError as error:
+        raise InfrastructureError(f"{BOTS_URL}: {error}; install the extra 'objects', and for s3:// 's3'") from error
+    except ValueError as error:
+        raise UsageError(f"{BOTS_URL} is {url!r}: {error}; write a URL such as s3://bucket/bots") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,7 +189,8 @@ class Admission(grpc.aio.ServerInterceptor):
 def _check_text(message: Message) -> None:
     """Refuse the one character that text in a message may have, and in a database may not."""
     for field, value in message.ListFields():
-        if field.type == FieldDescriptor.TYPE_STRING and "\0" in value:
+        texts = [value] if isinstance(value, str) else value
+        if field.type == FieldDescriptor.TYPE_STRING and any("\0" in text for text in texts):
             raise UsageError(f"{field.name}: holds the character NUL; leave it out")
 
 

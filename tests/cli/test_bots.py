@@ -11,7 +11,8 @@ import pytest
 
 from arbiter.cli.console import Following
 from arbiter.cli.dialling import server_of
-from arbiter.errors import UsageError
+from arbiter.cli.local import bots_in
+from arbiter.errors import ArbiterError, UsageError
 from tests.cli.conftest import Call
 from tests.e2e.support import SAMPLES
 
@@ -94,3 +95,19 @@ def test_without_a_terminal_each_step_is_a_line(capsys: pytest.CaptureFixture[st
         for text, step in (("0 of 9", 0), ("0 of 9 still", 0), ("5 of 9\n", 1)):
             following.show(text, step)
     assert capsys.readouterr().err == "0 of 9\n5 of 9 \n"
+
+
+class TestAnObjectStore:
+    def test_versions_are_kept_where_a_url_says(
+        self, bot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ARBITER_BOTS_URL", f"file://{tmp_path}/bucket")
+        digest = bots_in(tmp_path / "one").put(bot).digest
+        assert [path.name for path in (tmp_path / "bucket").iterdir()] == [f"{digest}.tar.gz"]
+        assert (bots_in(tmp_path / "another").open(digest) / "bot.py").exists()
+
+    @pytest.mark.parametrize("url", ["nowhere://bucket", "chess"])
+    def test_a_url_of_another_kind_is_refused(self, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ARBITER_BOTS_URL", url)
+        with pytest.raises(ArbiterError, match="ARBITER_BOTS_URL"):
+            bots_in(tmp_path)

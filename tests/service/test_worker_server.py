@@ -241,9 +241,11 @@ def test_what_is_not_planned_is_not_found_and_a_false_report_is_invalid(store: S
         stub, metadata = stub_of(channel), bearer(token)
         with refused(grpc.StatusCode.NOT_FOUND, f"sitting {ID}/7/0: unknown"):
             await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=f"{ID}/7/0", worker="w1"), metadata=metadata)
+        await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=FIRST, worker="w1"), metadata=metadata)
         for sitting, message in ((f"{ID}/7/0", "there is no sitting"), (FIRST, "not zlib data")):
             with refused(grpc.StatusCode.INVALID_ARGUMENT, message):
-                await stub.ReportSitting(pb.ReportSittingRequest(sitting=sitting, replay=b"no"), metadata=metadata)
+                report = pb.ReportSittingRequest(sitting=sitting, attempt=1, replay=b"no")
+                await stub.ReportSitting(report, metadata=metadata)
 
     served(store, Desk(store), test)
 

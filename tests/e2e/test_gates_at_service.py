@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 import pytest
 
 from arbiter.identity import issue_token
-from arbiter.store import Scope, Store
+from arbiter.store import Scope, Store, TournamentState
 from tests.e2e.gates import BUG, copy_of_careful
 from tests.e2e.support import COMMAND, SAMPLES, Place, environment, new_place, until
 from tests.e2e.test_pipelines import gate_script, installed
@@ -94,6 +94,13 @@ def begun(variables: dict[str, str], *arguments: str | Path) -> Iterator[subproc
             process.kill()
 
 
+def under_way(host: Place) -> bool:
+    """Whether a worker plays a gate."""
+    with Store.open(host.data / "arbiter.db") as store:
+        running = [each.id for each in store.tournaments() if each.state is TournamentState.RUNNING]
+        return any(store.leases(gate) for gate in running)
+
+
 def versions(variables: dict[str, str]) -> dict[int, str]:
     """The states of mybot's versions by number."""
     listed: list[dict[str, Any]] = json.loads(run(variables, "bot", "versions", "mybot", "--json").stdout)
@@ -116,7 +123,7 @@ def test_from_the_first_version_to_a_better_one(
         port = reached[0].rpartition(":")[2]
         command = ("gate", bots["sound"], "--against", "mybot@latest", *SIZE, "--junit", junit, "--markdown", markdown)
         gate = stack.enter_context(begun(ada | {"GITHUB_STEP_SUMMARY": str(summary)}, *command))
-        until(lambda: bool(host.workers()), "the gate is played")
+        until(lambda: under_way(host), "the gate is played")
     until(lambda: not host.workers(), "nothing outlives the service")
     with service(host, port) as reached:
         output, errors = gate.communicate(timeout=TIMEOUT)
@@ -148,14 +155,14 @@ def test_from_the_first_version_to_a_better_one(
         assert versions(ada)[4] == "failed"
 
         with begun(ada, "gate", "mybot@1", "--against", "mybot@2", *SIZE, "--delta1", "0.01") as stopped:
-            until(lambda: bool(host.workers()), "the gate is played")
+            until(lambda: under_way(host), "the gate is played")
             stopped.send_signal(signal.SIGTERM)
             output, errors = stopped.communicate(timeout=TIMEOUT)
         assert stopped.returncode == 3, errors
         assert output.startswith("no verdict: it was stopped before the test had an answer\n")
         named = re.match(r"(gate-[0-9a-f]{12}): mybot@1 against mybot@2", errors)
         assert named is not None
-        until(lambda: not host.workers(), "a cancelled gate is not played on")
+        until(lambda: not under_way(host), "a cancelled gate is not played on")
         again = run(ada, "gate", "--resume", named[1], "--json")
         assert (again.returncode, json.loads(again.stdout)["reason"]) == (3, "stopped")
         assert versions(ada)[1] == "active", "it was not sent for this gate"

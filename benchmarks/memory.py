@@ -1,7 +1,7 @@
 """Memory of a worker over many hands: ``python -m benchmarks.memory``.
 
-One process plays sittings one after the other, each with four bot processes over gRPC, and writes their replays, as a
-worker does; after each its resident memory is read.
+One process plays sittings one after the other, each with four bot processes over gRPC, as a worker does; after each its
+resident memory is read. ``tests/match/test_memory.py`` also writes replays.
 """
 
 from __future__ import annotations

@@ -81,24 +81,29 @@ class LocalBots:
         """A version now and after each change, up to its end. It is built and tried out here, unless a service of this
         data folder does it."""
         with ExitStack() as stack:
-            wait: Callable[[], None]
-            try:
-                stack.enter_context(versions_lock(self._data))
-            except UsageError:  # a service does it
-                wait = partial(time.sleep, LOOK_AGAIN)
-            else:
-                runner = stack.enter_context(asyncio.Runner())
-                version = self._store.versions.get(bot, number)
-                working = runner.get_loop().create_task(self._life.finish(version))
-                wait = partial(_work, runner, working)
+            work: Callable[[], None] | None = None
             seen: VersionState | None = None
             while seen not in AT_REST:
                 version = self._store.versions.get(bot, number)
                 if version.state is not seen:
                     seen = version.state
                     yield version_to_message(version)
+                    continue
+                work = work or self._begin(stack, version)
+                if work is None:
+                    time.sleep(LOOK_AGAIN)
                 else:
-                    wait()
+                    work()
+
+    def _begin(self, stack: ExitStack, version: Version) -> Callable[[], None] | None:
+        """Begin to build and try a version out; None while a service or another command holds the versions, which may
+        do it or not: then it is to be asked again."""
+        try:
+            stack.enter_context(versions_lock(self._data))
+        except UsageError:
+            return None
+        runner = stack.enter_context(asyncio.Runner())
+        return partial(_work, runner, runner.get_loop().create_task(self._life.finish(version)))
 
     def bots(self) -> Iterator[pb.Bot]:
         """All bots by name."""

@@ -64,12 +64,17 @@ class Entries:
                 session.add(row)
             row.version_number, row.side = entry.version, entry.side
 
-    def withdraw(self, tournament: str, bot: str) -> None:
-        """Take an entry back; raises `TransitionRefused` as `enter` does, and `EntryRefused` when there is none."""
+    def withdraw(self, tournament: str, bot: str, owner: str | None = None) -> None:
+        """Take an entry back, where an owner is given only one of theirs.
+
+        Raises:
+            TransitionRefused: as `enter` does.
+            EntryRefused: there is no such entry.
+        """
         with self._database.write() as session:
             _draft(session, tournament)
             row = session.get(EntryRow, (tournament, bot))
-            if row is None:
+            if row is None or owner not in (None, row.owner):
                 raise EntryRefused(f"bot {bot!r} has not entered {tournament}")
             session.delete(row)
 

@@ -41,6 +41,8 @@ def read_definition(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"definition: is no TOML: {error}") from error
+    except RecursionError:
+        raise SpecError("definition: is nested too deeply; that is no tournament file") from None
 
 
 def read_terms(data: Mapping[str, Any]) -> EntryTerms | None:
@@ -71,6 +73,11 @@ def parse_draft(data: Mapping[str, Any], terms: EntryTerms) -> TournamentSpec:
         raise SpecError(f"entry.limit: is {terms.limit}, but the file lists {len(listed)} entrants")
     plain = {key: value for key, value in data.items() if key != "entry"}
     partners = _partners(plain)
+    if terms.per_owner < partners:
+        raise SpecError(
+            f"entry.per_owner: is {terms.per_owner}, but a side is one contestant's and has {partners} entrants; write"
+            f" {partners} or more"
+        )
     room = (terms.limit - len(listed)) // partners * partners
     taken: list[dict[str, Any]] = [
         {"bot": f"entrant-{number}"} | ({"side": f"side-{number // partners}"} if partners > 1 else {})

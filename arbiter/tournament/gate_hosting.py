@@ -45,6 +45,9 @@ MAX_OPEN: Final = 4
 MAX_BOARDS: Final = 20_000
 """Boards of the largest gate."""
 
+MAX_SITTINGS: Final = 20_000
+"""Sittings of the largest gate: they are written in one transaction, and others' leases wait for that."""
+
 MAX_OPPONENTS: Final = 24
 
 _OVER: Final = frozenset({TournamentState.COMPLETED, TournamentState.CANCELLED, TournamentState.FAILED})
@@ -119,6 +122,12 @@ class GateHosting:
             raise SpecError(f"max_boards: is {order.max_boards}; write 1 to {MAX_BOARDS}")
         entrants = self._entrants(spec, versions)
         blocks = order.max_boards // (spec.boards * spec.gate.tables)
+        sittings = blocks * spec.gate.matches_per_block * spec.seatings.sittings(spec.rules)
+        if sittings > MAX_SITTINGS:
+            raise SpecError(
+                f"max_boards: would take {sittings} sittings, of which {MAX_SITTINGS} are the most; write a smaller"
+                " number, or larger blocks (block_boards)"
+            )
         now = datetime.now(UTC)
         tournament, matches = plan_gate(gate, spec, entrants, blocks, now)
         tournament = replace(tournament, state=TournamentState.RUNNING)

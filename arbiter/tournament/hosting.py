@@ -119,8 +119,12 @@ class Hosting:
             has = "has no teams, so give no side" if side else "has teams, so name a side"
             raise EntryRefused(f"{tournament} is played under {spec.rules_name}, which {has}")
         owner = version.submission.owner
-        entry = Entry(bot, version.number, owner, _checked_side(side))
-        most = terms.limit - len(read_definition(str(found.spec["definition"])).get("entrants", []))
+        name = version.submission.bot
+        entry = Entry(name, version.number, owner, _checked_side(side))
+        listed = read_definition(str(found.spec["definition"])).get("entrants", [])
+        if any(str(entrant.get("bot")).partition("@")[0] == name for entrant in listed):
+            raise EntryRefused(f"{tournament} lists {name} among its entrants already")
+        most = terms.limit - len(listed)
         self._store.entries.enter(tournament, entry, per_owner=terms.per_owner, limit=most, now=datetime.now(UTC))
         self._note(token, "tournament.enter", tournament, version.name)
         return found
@@ -136,7 +140,7 @@ class Hosting:
         entry = next((entry for entry in self._store.entries.entries(tournament) if entry.bot == bot), None)
         if entry is not None and token.scope is not Scope.HOST and token.owner != entry.owner:
             raise Forbidden(f"the entry of {bot} is another contestant's; only its owner and the host may do that")
-        self._store.entries.withdraw(tournament, bot)
+        self._store.entries.withdraw(tournament, bot, None if token.scope is Scope.HOST else token.owner)
         self._note(token, "tournament.withdraw", tournament, bot)
         return self._store.tournament(tournament)
 

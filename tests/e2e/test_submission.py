@@ -127,6 +127,14 @@ def test_from_a_clean_machine_to_an_active_version(place: Place, base: Path, tmp
 
 
 @pytest.mark.timeout(300)
+def test_two_submissions_at_once_in_one_folder_both_come_to_an_end(fresh: Place) -> None:
+    """One of them holds the versions first, and is not there for the other's."""
+    running = [fresh.start("bot", "submit", SAMPLES / name) for name in ("lowest", "uniform")]
+    said = [process.communicate(timeout=TIMEOUT) for process in running]
+    assert [process.returncode for process in running] == [0, 0], said
+    assert [output for output, _ in said] == ["lowest@1 is active\n", "uniform@1 is active\n"]
+
+
 def test_a_competition_from_submissions_to_standings(fresh: Place, tmp_path: Path) -> None:
     """Contestants submit, the host holds a tournament and pauses it, all follow it; the service ends in the middle."""
     tokens = {}

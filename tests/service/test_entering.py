@@ -10,7 +10,7 @@ import pytest
 
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.registry.life import Validation
-from arbiter.store import Scope
+from arbiter.store import EntryRefused, Scope
 from tests.service.test_registry import Service, package, refusal, serving, submit
 from tests.service.test_tournaments import Caller
 
@@ -148,6 +148,7 @@ def test_who_can_not_enter_is_told_why(service: Service, host: Contestant, ada: 
     """battlecode21#13."""
     cup = host.create(OPEN).id
     other = host.create(OPEN.replace("[entry]", '[rules]\nname = "omnibus"\n[entry]'), "two").id
+    listing = host.create(OPEN + '[[entrants]]\nbot = "careful@1"\n', "three").id
     ada.enter(cup, "lowest")
     ada.enter(cup, "uniform")
     ada.submit("careful", "two")
@@ -160,6 +161,8 @@ def test_who_can_not_enter_is_told_why(service: Service, host: Contestant, ada: 
         (lambda: ada.enter(cup, "lowest", side="us"), "ENTRY_REFUSED", "has no teams, so give no side"),
         (lambda: ada.enter(other, "lowest"), "ENTRY_REFUSED", "tried out in black_lady, partnership, but open-"),
         (lambda: bob.withdraw(cup, "lowest"), "FORBIDDEN", "the entry of lowest is another contestant's"),
+        (lambda: ada.enter(other, "careful@1"), "ENTRY_REFUSED", "open-"),
+        (lambda: ada.enter(listing, "careful"), "ENTRY_REFUSED", "lists careful among its entrants already"),
         (lambda: bob.withdraw(cup, "batch"), "ENTRY_REFUSED", "bot 'batch' has not entered open-"),
         (lambda: ada.schedule(cup), "FORBIDDEN", "needs a token with scope host"),
     ]
@@ -173,6 +176,23 @@ def test_who_can_not_enter_is_told_why(service: Service, host: Contestant, ada: 
         spectator.enter(cup, "lowest")
     spectator.close()
     assert host.withdraw(cup, "lowest") == ["uniform@1"], "the host may"
+
+
+def test_a_bot_is_entered_by_its_name_whatever_it_was_called_by(host: Contestant, ada: Contestant) -> None:
+    cup = host.create(OPEN).id
+    assert ada.enter(cup, "lowest@1") == ["lowest@1"]
+    assert ada.enter(cup, "lowest@latest") == ["lowest@1"]
+    assert ada.withdraw(cup, "lowest") == []
+
+
+def test_an_entry_made_between_the_look_and_the_withdrawal_is_not_taken_back_by_another(
+    service: Service, host: Contestant, ada: Contestant
+) -> None:
+    cup = host.create(OPEN).id
+    ada.enter(cup, "lowest")
+    with pytest.raises(EntryRefused, match="bot 'lowest' has not entered"):
+        service.store.entries.withdraw(cup, "lowest", "bob")
+    assert [entry.owner for entry in service.store.entries.entries(cup)] == ["ada"]
 
 
 def test_a_full_tournament_takes_no_more(host: Contestant, ada: Contestant, bob: Contestant) -> None:
@@ -219,6 +239,12 @@ def test_partners_enter_as_a_side(host: Contestant, ada: Contestant, bob: Contes
     ("old", "new", "said"),
     [
         ("per_owner = 2", "per_owner = 0", "entry.per_owner: is 0; write a whole number from 1 to 1000"),
+        (
+            "[entry]\nper_owner = 2",
+            '[rules]\nname = "partnership"\n[entry]',
+            "entry.per_owner: is 1, but a side is one",
+        ),
+        ('name = "open"', "name = " + "[" * 20_000, "definition: is nested too deeply"),
         ("limit = 5", 'limit = "5"', "entry.limit: is '5'"),
         ("limit = 5", "most = 5", "entry.most: unknown key; known are: per_owner, limit"),
         ("limit = 5", "limit = 3", "entrants: 3 given, but a table of black_lady seats 4"),

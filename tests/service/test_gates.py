@@ -230,6 +230,10 @@ def test_what_is_under_way_is_limited(ada: Caller, monkeypatch: pytest.MonkeyPat
         ({"seatings": "sometimes"}, "match.seatings"),
         ({"seatings": "9" * 5000}, "match.seatings"),
         ({"max_boards": 30_000}, "max_boards: is 30000; write 1 to 20000"),
+        (
+            {"max_boards": 20_000, "block_boards": 1},
+            "max_boards: would take 160000 sittings, of which 20000 are the most",
+        ),
         ({"max_boards": 11}, "too few for one block, which has 12"),
         ({"terms": pb.GateTerms(alpha=0.7)}, "alpha is 0.7"),
         ({"terms": pb.GateTerms(delta0=2.0)}, "delta0 has to be below delta1"),

@@ -40,6 +40,9 @@ log = logging.getLogger(__name__)
 
 DOMAIN: Final = "hearts-arbiter"
 
+MAX_MESSAGE: Final = 700
+"""Letters of a refusal's message; what is longer is cut."""
+
 Context = grpc.aio.ServicerContext[Any, Any]
 
 _CODES: Final[tuple[tuple[type[ArbiterError], grpc.StatusCode, str], ...]] = (
@@ -117,6 +120,8 @@ def caller(scope: Scope) -> Token:
 async def _refuse(
     context: Context, code: grpc.StatusCode, reason: str, message: str, retry_after: float | None = None
 ) -> None:
+    # It travels twice, and percent-encoded, in what gRPC bounds to 8 KiB; what it quotes may have any length.
+    message = message if len(message) <= MAX_MESSAGE else f"{message[:MAX_MESSAGE]} ..."
     details: list[Message] = [error_details_pb2.ErrorInfo(reason=reason, domain=DOMAIN)]
     if retry_after is not None:
         retry = error_details_pb2.RetryInfo()

@@ -105,6 +105,11 @@ class Part:
         until(lambda: bool(found()), f"{self.name} says {beginning!r}", lambda: self.log.read_text(errors="replace"))
         return found()[0].split()[-1]
 
+    def mend(self) -> None:
+        """Start it again if it has ended by itself, as the system would: its database was away, say."""
+        if self.process is not None and self.process.poll() is not None:
+            self.start()
+
     def end(self, number: signal.Signals) -> None:
         """End it by a signal."""
         if self.process is not None:
@@ -199,6 +204,7 @@ class Service:
         """Ask every part to stop, the workers first, and see that each does without an error."""
         for name in ("worker-1", "worker-2", "coordinator-1", "coordinator-2", "serve"):
             part = self.parts[name]
+            part.mend()
             part.said(_UP[name.partition("-")[0]])  # until then a signal ends it as it ends any program
             process = part.process
             part.end(signal.SIGTERM)

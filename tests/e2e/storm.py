@@ -57,6 +57,8 @@ class Storm:
         """Do the next thing, if there is one left to do, after a pause."""
         time.sleep(self._random.uniform(0.0, 2 * self._pause))
         self.thaw(time.monotonic())
+        for part in self._service.parts.values():
+            part.mend()
         if self.done.total() >= self._kills:
             return
         weights = [weight for weight, _ in self._ways.values()]

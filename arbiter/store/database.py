@@ -29,6 +29,7 @@ PostgreSQL is set up so that it behaves alike:
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -228,10 +229,21 @@ def _url(target: str | os.PathLike[str]) -> URL:
 
 
 def _touch_file(url: URL) -> str:
-    """See that the file can be written, creating it for this user alone, since it holds secret deal seeds."""
+    """See that the file can be written, creating it for this user alone, since it holds secret deal seeds.
+
+    A file that is there is not opened: closing it again would drop the locks of every connection that this process has
+    to it (https://www.sqlite.org/howtocorrupt.html, 2.2). Another process that closes its own would then take itself
+    for the last one, and delete the write-ahead log that is still being written here.
+    """
     path = Path(url.database or "")
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        except FileExistsError:
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)) from None
+            if not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
     except OSError as error:
         if not path.parent.is_dir():
             remedy = f"create the folder {path.parent} first"

@@ -6,6 +6,8 @@ import os
 import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -72,6 +74,20 @@ def test_several_that_open_a_new_database_at_once_all_can(path: Path) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(open_and_look, range(4))) == [0, 0, 0, 0]
+
+
+def test_opening_it_once_more_leaves_its_locks_to_the_process(path: Path) -> None:
+    """https://www.sqlite.org/howtocorrupt.html, 2.2: who closes the file by other means drops them, and the next
+    process that comes and goes deletes the write-ahead log."""
+    elsewhere = "import sys; from arbiter.store import Store; Store.open(sys.argv[1]).close()"
+    with Store.open(path) as store:
+        create(store, "first")
+        Store.open(path).close()
+        subprocess.run([sys.executable, "-c", elsewhere, path], check=True)
+        assert path.with_name("arbiter.db-wal").exists()
+        create(store, "second")
+        with Store.open(path) as other:
+            assert [each.id for each in other.tournaments()] == [each.id for each in store.tournaments()]
 
 
 def test_a_reader_sees_one_state_while_another_writes(path: Path) -> None:

@@ -146,8 +146,6 @@ def scene(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
             schema.close()
 
 
-# On SQLite, where processes hold up one another, it has been seen that nobody took over within two minutes.
-@pytest.mark.parametrize("target", ["postgres"], indirect=True)
 @pytest.mark.timeout(400)
 def test_one_coordinator_leads_and_what_the_others_write_is_refused(scene: Scene, undisturbed: Undisturbed) -> None:
     """fastchess#842: the schedule is completed whatever becomes of a process."""

@@ -29,7 +29,9 @@ from arbiter.tournament.naming import HOST_OWNER
 LOOK_AGAIN: Final = 0.25
 """Seconds between two looks at a version that is followed."""
 
-_NO_QUOTA: Final = Quota(submissions_per_day=1 << 31, builds_per_day=1 << 31, stored_bytes=1 << 62, bots=1 << 31)
+_NO_QUOTA: Final = Quota(
+    submissions_per_day=1 << 31, builds_per_day=1 << 31, stored_bytes=1 << 62, bots=1 << 31
+)  # gates are the service's alone
 
 
 class LocalBots:

@@ -58,7 +58,7 @@ Validate = Callable[[Path], Awaitable[Validation]]
 
 
 class Life:
-    """Moves every new version on, one after the other.
+    """Moves every new version on, one after the other, in rounds: of each owner one, however many others have.
 
     Args:
         store: where versions are recorded.
@@ -97,15 +97,20 @@ class Life:
         while True:
             self._woken.clear()
             try:
-                for version in await asyncio.to_thread(self._store.versions.unfinished):
-                    await self.advance(await self._anew(version))
+                while waiting := await asyncio.to_thread(self._store.versions.next_of_each_owner):
+                    for version in waiting:
+                        await self._take_on(version)
             except (InfrastructureError, OSError) as error:
                 log.error("new versions wait: %s", error)
-            except (TransitionRefused, UnknownVersion) as error:
-                log.info("a version was retired meanwhile: %s", error)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(TICK):
                     await self._woken.wait()
+
+    async def _take_on(self, version: Version) -> None:
+        try:
+            await self.advance(await self._anew(version))
+        except (TransitionRefused, UnknownVersion) as error:
+            log.info("a version was retired meanwhile: %s", error)
 
     async def finish(self, version: Version) -> Version:
         """Bring one version to its end; returns it active, failed or retired. Nobody else may be at work on it."""
@@ -151,7 +156,7 @@ class Life:
         if not runtime.build:
             return await self._builder.build(source, runtime)
         builds, of = self._store.builds, (version.submission.bot, version.number)
-        number = await asyncio.to_thread(builds.begin, *of, datetime.now(UTC))
+        number = await asyncio.to_thread(builds.begin, *of, self._quota, datetime.now(UTC))
         try:
             built = await self._builder.build(source, runtime)
             size = await asyncio.to_thread(self._size, built.digest) if built.digest else 0

@@ -20,6 +20,7 @@ from arbiter.store.errors import (
     UnknownTournament,
     UnknownVersion,
 )
+from arbiter.store.gates import Gates
 from arbiter.store.quotas import Quota
 from arbiter.store.records import (
     FINISHED,
@@ -86,6 +87,7 @@ __all__ = [
     "Entry",
     "EntryRefused",
     "Fault",
+    "Gates",
     "HandTally",
     "InvalidPlan",
     "InvalidResult",

@@ -10,7 +10,8 @@ from enum import StrEnum
 from sqlalchemy import func, select, tuple_, update
 
 from arbiter.store.database import Database
-from arbiter.store.errors import UnknownBuild
+from arbiter.store.errors import QuotaExceeded, UnknownBuild
+from arbiter.store.quotas import Quota, check_builds
 from arbiter.store.records import check_aware
 from arbiter.store.tables import BuildRow
 from arbiter.store.versions import existing_version
@@ -60,24 +61,35 @@ class Builds:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, bot: str, version: int, now: datetime) -> int:
+    def begin(self, bot: str, version: int, quota: Quota, now: datetime) -> int:
         """Note that a version's next build begins, and return its number. One that still runs was interrupted.
 
-        Raises `UnknownVersion`.
+        Raises:
+            UnknownVersion: there is none.
+            QuotaExceeded: its owner has had as many builds as may be.
         """
         check_aware(now)
         with self._database.write() as session:
             owner = existing_version(session, bot, version, lock=True).owner
+            self._database.take_turns(session, f"owner {owner}")
             of = (BuildRow.bot_name == bot, BuildRow.version_number == version)
             session.execute(
                 update(BuildRow)
                 .where(*of, BuildRow.state == BuildState.RUNNING.value)
                 .values(state=BuildState.INTERRUPTED.value, detail="the service ended meanwhile", ended_at=now)
             )
-            number = (session.scalar(select(func.max(BuildRow.number)).where(*of)) or 0) + 1
-            row = BuildRow(bot_name=bot, version_number=version, number=number, owner=owner, began_at=now)
-            row.state, row.detail, row.log, row.digest, row.size = BuildState.RUNNING.value, "", "", "", 0
-            session.add(row)
+            refused: QuotaExceeded | None = None
+            try:
+                check_builds(session, owner, quota, now)
+            except QuotaExceeded as error:
+                refused = error  # and yet the one that was interrupted is so
+            else:
+                number = (session.scalar(select(func.max(BuildRow.number)).where(*of)) or 0) + 1
+                row = BuildRow(bot_name=bot, version_number=version, number=number, owner=owner, began_at=now)
+                row.state, row.detail, row.log, row.digest, row.size = BuildState.RUNNING.value, "", "", "", 0
+                session.add(row)
+        if refused is not None:
+            raise refused
         return number
 
     def end(

@@ -35,8 +35,7 @@ def create(
 ) -> None:
     """Write a whole plan; raises `InvalidPlan` when its parts do not fit together or the id is taken."""
     _check(tournament, entrants, matches, sittings_per_match)
-    if session.get(TournamentRow, tournament.id) is not None:
-        raise InvalidPlan(f"there is a tournament {tournament.id!r} already; choose another id")
+    refuse_taken(session, tournament.id)
     session.add(
         TournamentRow(
             id=tournament.id,
@@ -52,6 +51,12 @@ def create(
     session.flush()
     _insert_entrants(session, tournament.id, entrants)
     _insert_matches(session, tournament.id, matches, sittings_per_match)
+
+
+def refuse_taken(session: Session, tournament: str) -> None:
+    """Return when there is no tournament of this id; raises `InvalidPlan`."""
+    if session.get(TournamentRow, tournament) is not None:
+        raise InvalidPlan(f"there is a tournament {tournament!r} already; choose another id")
 
 
 def complete(

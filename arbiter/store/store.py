@@ -17,6 +17,7 @@ from arbiter.store.accounts import Accounts
 from arbiter.store.builds import Builds
 from arbiter.store.database import Database
 from arbiter.store.entries import Entries
+from arbiter.store.gates import Gates
 from arbiter.store.records import (
     Alarm,
     Attempt,
@@ -71,6 +72,8 @@ class Store:
         """What was built of them."""
         self.requests = Requests(database)
         """Requests that were done."""
+        self.gates = Gates(database)
+        """Gates as they are made."""
         self.entries = Entries(database)
         """Who has entered drafts."""
 

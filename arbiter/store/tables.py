@@ -24,6 +24,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    false,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -348,6 +349,8 @@ class VersionRow(Table):
     """When its state last changed."""
     tried: Mapped[list[str]] = mapped_column(JSON, server_default="[]")
     """Names of the rule sets in which it was tried out."""
+    needs_build: Mapped[bool] = mapped_column(server_default=false())
+    """Its runtime builds."""
 
 
 class BuildRow(Table):

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from sqlalchemy import case, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from arbiter.store.database import Database
 from arbiter.store.errors import NameTaken, TransitionRefused, UnknownVersion
@@ -165,6 +165,7 @@ class Versions:
                 message=submission.message,
                 commit=submission.commit,
                 manifest=dict(submission.manifest),
+                needs_build=submission.needs_build,
                 state=VersionState.RECEIVED.value,
                 built="",
                 built_size=0,
@@ -283,14 +284,24 @@ class Versions:
 
     def unfinished(self) -> Sequence[Version]:
         """Versions that are not yet active or failed, oldest first."""
-        states = [VersionState.RECEIVED.value, VersionState.BUILDING.value, VersionState.VALIDATING.value]
-        wanted = (
-            select(VersionRow)
-            .where(VersionRow.state.in_(states))
-            .order_by(VersionRow.created_at, VersionRow.bot_name, VersionRow.number)
-        )
         with self._database.read() as session:
-            return [_version(row) for row in session.scalars(wanted)]
+            return [_version(row) for row in session.scalars(_UNFINISHED.order_by(*_OLDEST_FIRST))]
+
+    def next_of_each_owner(self) -> Sequence[Version]:
+        """Of each owner the oldest version that is not yet active or failed, those that were sent first before
+        others."""
+        place = func.row_number().over(partition_by=VersionRow.owner, order_by=_OLDEST_FIRST)
+        placed = _UNFINISHED.add_columns(place.label("place")).subquery()
+        row = aliased(VersionRow, placed)
+        wanted = select(row).where(placed.c.place == 1).order_by(row.created_at, row.bot_name, row.number)
+        with self._database.read() as session:
+            return [_version(each) for each in session.scalars(wanted)]
+
+
+_UNFINISHED = select(VersionRow).where(
+    VersionRow.state.in_([VersionState.RECEIVED.value, VersionState.BUILDING.value, VersionState.VALIDATING.value])
+)
+_OLDEST_FIRST = (VersionRow.created_at, VersionRow.bot_name, VersionRow.number)
 
 
 def _check_name(bot: BotRow | None, submission: Submission) -> None:
@@ -328,6 +339,7 @@ def _version(row: VersionRow) -> Version:
             message=row.message,
             commit=row.commit,
             manifest=row.manifest,
+            needs_build=row.needs_build,
         ),
         state=VersionState(row.state),
         built=row.built,

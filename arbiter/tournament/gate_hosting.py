@@ -18,7 +18,8 @@ from arbiter.packages import Versions as Contents
 from arbiter.store import (
     AuditEntry,
     Entrant,
-    QuotaExceeded,
+    InvalidPlan,
+    Quota,
     Scope,
     Store,
     Token,
@@ -39,9 +40,6 @@ from arbiter.tournament.spec import SpecError, TournamentSpec
 OPPONENTS: Final = ("ladder-top:3",)
 """Who sits at the table when nobody is named."""
 
-MAX_OPEN: Final = 4
-"""Gates of one owner that may be under way at once."""
-
 MAX_BOARDS: Final = 20_000
 """Boards of the largest gate."""
 
@@ -49,8 +47,6 @@ MAX_SITTINGS: Final = 20_000
 """Sittings of the largest gate: they are written in one transaction, and others' leases wait for that."""
 
 MAX_OPPONENTS: Final = 24
-
-_OVER: Final = frozenset({TournamentState.COMPLETED, TournamentState.CANCELLED, TournamentState.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +84,13 @@ class GateHosting:
     Args:
         store: where plans and versions are.
         contents: where the content of versions is.
+        quota: what an owner may have played.
     """
 
-    def __init__(self, store: Store, contents: Contents) -> None:
+    def __init__(self, store: Store, contents: Contents, quota: Quota | None = None) -> None:
         self._store: Final = store
         self._contents: Final = contents
+        self._quota: Final = quota or Quota()
 
     def create(self, token: Token, order: GateOrder, request_id: str) -> Tournament:
         """Make a gate and let it be played; the same request makes no second one.
@@ -100,21 +98,18 @@ class GateHosting:
         Raises:
             UsageError: the order asks for something impossible, or the request id made another gate; says why.
             Forbidden: the candidate is somebody else's.
-            QuotaExceeded: the caller has too many gates under way.
+            QuotaExceeded: the candidate's owner has as many gates as may be.
         """
         check_request_id(request_id)
         gate = f"{NAME}-{hashlib.sha256(f'{token.owner}/{request_id}'.encode()).hexdigest()[:12]}"
         candidate = active_version(self._store, order.candidate)
-        _check_owner(token, candidate.submission.owner)
+        owner = candidate.submission.owner
+        _check_owner(token, owner)
         try:
-            earlier = self._store.tournament(gate)
+            return self._again(gate, candidate)
         except UnknownTournament:
             pass
-        else:
-            if self._store.entrants(gate)[CANDIDATE].digest != candidate.built:
-                raise UsageError(f"this request id has made {gate} for another candidate; choose a new one")
-            return earlier
-        self._check_quota(token.owner)
+        self._store.gates.check(owner, self._quota, datetime.now(UTC))  # before anything is worked out
         baseline = active_version(self._store, order.baseline, but={candidate.built})
         spec, versions = self._spec(order, candidate, baseline)
         assert spec.gate is not None
@@ -131,7 +126,14 @@ class GateHosting:
         now = datetime.now(UTC)
         tournament, matches = plan_gate(gate, spec, entrants, blocks, now)
         tournament = replace(tournament, state=TournamentState.RUNNING)
-        self._store.create_tournament(tournament, entrants, matches, spec.seatings.sittings(spec.rules))
+        sittings_each = spec.seatings.sittings(spec.rules)
+        try:
+            self._store.gates.create(tournament, entrants, matches, sittings_each, owner=owner, quota=self._quota)
+        except InvalidPlan as error:
+            try:  # the same request, sent twice at once, was quicker
+                return self._again(gate, candidate)
+            except UnknownTournament:
+                raise error from None
         self._note(token, "gate.create", gate)
         return tournament
 
@@ -153,6 +155,13 @@ class GateHosting:
         if TournamentSpec.from_dict(self._store.tournament(gate).spec).gate is None:
             raise SpecError(f"{gate} is a tournament and no gate")
         return str(self._store.entrants(gate)[CANDIDATE].manifest.get("owner", ""))
+
+    def _again(self, gate: str, candidate: Version) -> Tournament:
+        """The gate that a request has made already; raises `UnknownTournament` when it has not."""
+        earlier = self._store.tournament(gate)
+        if self._store.entrants(gate)[CANDIDATE].digest != candidate.built:
+            raise UsageError(f"this request id has made {gate} for another candidate; choose a new one")
+        return earlier
 
     def _spec(self, order: GateOrder, candidate: Version, baseline: Version) -> tuple[TournamentSpec, list[Version]]:
         """The spec, and the versions of candidate, baseline and opponents."""
@@ -210,18 +219,6 @@ class GateHosting:
             entrant_of(index, sides[index // partners], self._contents, entrant.name)
             for index, entrant in enumerate(spec.entrants)
         ]
-
-    def _check_quota(self, owner: str) -> None:
-        count = sum(
-            tournament.state not in _OVER
-            and bool(tournament.spec.get("gate"))
-            and self._store.entrants(tournament.id)[CANDIDATE].manifest.get("owner") == owner
-            for tournament in self._store.tournaments()
-        )
-        if count >= MAX_OPEN:
-            raise QuotaExceeded(
-                f"{owner} has {count} gates under way, which is all that is allowed; wait, or cancel one"
-            )
 
     def _note(self, token: Token, action: str, gate: str) -> None:
         self._store.accounts.note(AuditEntry(datetime.now(UTC), token.id, token.owner, action, gate))

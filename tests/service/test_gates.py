@@ -14,8 +14,7 @@ import pytest
 from arbiter.api.gate.v1 import gate_pb2 as pb
 from arbiter.api.gate.v1 import gate_pb2_grpc
 from arbiter.api.tournament.v1 import tournament_pb2
-from arbiter.store import BotLog, Fault, HandTally, Scope, SeatResult, SittingKey, SittingResult, TournamentState
-from arbiter.tournament import gate_hosting
+from arbiter.store import BotLog, Fault, HandTally, Quota, Scope, SeatResult, SittingKey, SittingResult, TournamentState
 from tests.service.test_registry import Service, accept, package, serving, submit
 from tests.service.test_registry import refusal as refusal_of
 from tests.tournament.support import START
@@ -65,9 +64,9 @@ def refusal(call: Callable[[], object]) -> tuple[grpc.StatusCode, str]:
 
 
 @contextmanager
-def competition(folder: Path) -> Iterator[Service]:
+def competition(folder: Path, quota: Quota | None = None) -> Iterator[Service]:
     """A service with two versions of ada's, and one each of three others'."""
-    with serving(folder, validate=accept) as found:
+    with serving(folder, validate=accept, quota=quota) as found:
         for number in (1, 2):
             with found.client(found.token("ada")) as client:
                 submit(client, package("lowest", b"x" * number), str(number))
@@ -207,13 +206,22 @@ def test_a_candidate_is_ones_own(untouched: Service) -> None:
         caller.close()
 
 
-def test_what_is_under_way_is_limited(ada: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate_hosting, "MAX_OPEN", 2)
-    first = ada.create("one").id
-    ada.create("two")
-    assert refusal(lambda: ada.create("three")) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED")
-    ada.cancel(first)
-    ada.create("three")
+def test_what_is_under_way_and_made_in_a_day_is_limited(tmp_path: Path) -> None:
+    with competition(tmp_path, Quota(gates_at_once=2, gates_per_day=3)) as service:
+        ada, host = Caller(service, "ada"), Caller(service, "hal", Scope.HOST)
+        first = ada.create("one").id
+        ada.create("two")
+        full = (grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED")
+        assert refusal(lambda: ada.create("three")) == full
+        assert refusal(lambda: host.create("three")) == full, "it is the candidate's owner's, whoever asks"
+        assert ada.create("one").id == first, "which it is not made by"
+        ada.cancel(first)
+        last = ada.create("three").id
+        ada.cancel(last)
+        with pytest.raises(grpc.RpcError, match="ada has had 3 gates within a day, which is all that is allowed"):
+            ada.create("four")
+        ada.close()
+        host.close()
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 import arbiter
 from arbiter.api.registry.v1 import registry_pb2 as pb
 from arbiter.api.registry.v1 import registry_pb2_grpc
-from arbiter.cage import CageSettings, Runtime, Runtimes
+from arbiter.cage import CageSettings, Runtime, Runtimes, load_manifest
 from arbiter.cli.dialling import Server
 from arbiter.cli.registry_client import CHUNK, RegistryClient
 from arbiter.errors import InfrastructureError, UsageError
@@ -127,7 +127,7 @@ def serving(
             servicer = RegistryServicer(store, registry, life.wake)
             tournaments = TournamentServicer(store, Hosting(store, contents), lambda: None)
             ladders = LadderServicer(store, LadderHosting(store, contents), lambda: None)
-            gates = GateServicer(store, GateHosting(store, contents), lambda: None)
+            gates = GateServicer(store, GateHosting(store, contents, quota), lambda: None)
             place = "127.0.0.1:0" if secure or tcp else f"unix:{folder}/api.sock"
             rates = None
             if redis_url is not None:
@@ -462,7 +462,7 @@ class TestBuilds:
         with serving(tmp_path, runtimes=SHELL) as service, service.client() as ada:
             for number in range(3):
                 submit(ada, source(MAKE), f"r{number}")
-                service.store.builds.begin("made", number + 1, datetime.now(UTC))
+                service.store.builds.begin("made", number + 1, Quota(), datetime.now(UTC))
             metadata = (("authorization", f"Bearer {service.token()}"),)
             seen, token = [], ""
             with grpc.insecure_channel(service.address) as channel:
@@ -491,10 +491,30 @@ class TestBuilds:
             assert re.match(r"ada has \d+ bytes stored; \d+ more are above the 2000", failed.failure)
             with pytest.raises(UsageError, match=r"ada has 4\d\d\d bytes stored"):
                 submit(ada, source(MAKE + "#"), "two")
-            service.store.builds.begin("made", 1, datetime.now(UTC))
+            service.store.builds.begin("made", 1, quota, datetime.now(UTC))
             with pytest.raises(UsageError, match="ada has had 2 builds within a day") as caught:
                 submit(ada, source(MAKE + "#"), "two")
             assert refusal(caught.value)[:2] == (grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED")
+
+
+def test_nobody_waits_for_all_that_another_has_submitted(tmp_path: Path) -> None:
+    tried: list[str] = []
+
+    async def note(folder: Path) -> Validation:
+        tried.append(load_manifest(folder).name)
+        return Validation(ok=True, detail="played", log="")
+
+    with serving(tmp_path, validate=note) as service, service.client(service.token("ada")) as ada:
+        for number, name in enumerate(("lowest", "lowest", "lowest", "uniform")):
+            submit(ada, package(name, bytes([number])), f"r{number}")
+        for owner, name in (("bob", "batch"), ("carol", "careful")):
+            with service.client(service.token(owner)) as client:
+                submit(client, package(name))
+        assert service.life is not None
+        running = asyncio.run_coroutine_threadsafe(service.life.run(), service.loop)
+        assert [version.state for version in ada.watch("uniform", 1)][-1] == pb.VERSION_STATE_ACTIVE
+        running.cancel()
+    assert tried == ["lowest", "batch", "careful", "lowest", "lowest", "uniform"]
 
 
 class TestTheSurface:

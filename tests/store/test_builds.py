@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from threading import Barrier
 
 import pytest
 
@@ -15,6 +17,7 @@ from arbiter.store import (
     QuotaExceeded,
     Store,
     Submission,
+    TournamentState,
     UnknownBuild,
     UnknownVersion,
     VersionState,
@@ -41,7 +44,7 @@ def built(store: Store, number: int, digest: str, size: int, quota: Quota | None
 class TestBuilds:
     def test_each_is_numbered_and_kept_with_its_end(self, store: Store) -> None:
         receive(store, 1)
-        assert store.builds.begin("ducker", 1, START) == 1
+        assert store.builds.begin("ducker", 1, Quota(), START) == 1
         running = store.builds.get("ducker", 1)
         assert (running.state, running.detail, running.ended_at) == (BuildState.RUNNING, "", None)
         later = START + timedelta(seconds=3)
@@ -52,7 +55,7 @@ class TestBuilds:
 
     def test_one_that_still_runs_when_the_next_begins_was_interrupted(self, store: Store) -> None:
         receive(store, 1)
-        assert [store.builds.begin("ducker", 1, START) for _ in range(2)] == [1, 2]
+        assert [store.builds.begin("ducker", 1, Quota(), START) for _ in range(2)] == [1, 2]
         assert [build.state for build in store.builds.builds()] == [BuildState.INTERRUPTED, BuildState.RUNNING]
         assert store.builds.get("ducker", 1).number == 2
 
@@ -61,7 +64,7 @@ class TestBuilds:
             receive(store, number)
         receive(store, 3, bot="ant")
         for bot, version in (("ducker", 2), ("ducker", 1), ("ant", 1), ("ducker", 1)):
-            store.builds.begin(bot, version, START)
+            store.builds.begin(bot, version, Quota(), START)
         places, after = [], ("", 0, 0)
         while page := store.builds.builds(after=after, limit=1):
             after = (page[0].bot, page[0].version, page[0].number)
@@ -71,7 +74,7 @@ class TestBuilds:
 
     def test_what_is_not_there(self, store: Store) -> None:
         with pytest.raises(UnknownVersion, match="there is no version ducker@1"):
-            store.builds.begin("ducker", 1, START)
+            store.builds.begin("ducker", 1, Quota(), START)
         receive(store, 1)
         with pytest.raises(UnknownBuild, match="ducker@1 has no build; its runtime may need none"):
             store.builds.get("ducker", 1)
@@ -85,16 +88,52 @@ class TestQuotas:
     def test_builds_of_a_day_count_but_not_where_the_machine_was_at_fault(self, store: Store) -> None:
         quota = Quota(builds_per_day=2)
         receive(store, 1, quota)
+        store.versions.move("ducker", 1, VersionState.BUILDING, START)
         for state in (BuildState.FAILED, BuildState.INTERRUPTED, BuildState.INTERRUPTED):
-            store.builds.end("ducker", 1, store.builds.begin("ducker", 1, START), state, "", START)
+            store.builds.end("ducker", 1, store.builds.begin("ducker", 1, Quota(), START), state, "", START)
         receive(store, 2, quota)
-        store.builds.begin("ducker", 2, START)
-        with pytest.raises(QuotaExceeded, match="ada has had 2 builds within a day"):
+        with pytest.raises(QuotaExceeded, match="ada has had 1 builds within a day, and 1 wait, which is all"):
+            receive(store, 3, quota)
+        store.versions.move("ducker", 2, VersionState.BUILDING, START)
+        store.builds.begin("ducker", 2, quota, START)
+        with pytest.raises(QuotaExceeded, match="ada has had 2 builds within a day, which is all"):
             receive(store, 3, quota)
         receive(store, 4, quota, needs_build=False)
         receive(store, 5, quota, owner="bob", bot="other")
         submission = replace(SUBMISSION, request_id="tomorrow")
         assert store.versions.receive(submission, quota, START + DAY + timedelta(seconds=1)).number == 4
+
+    def test_a_build_begins_only_within_the_quota(self, store: Store) -> None:
+        """However it comes to be built: tried again, or received before builds that wait were counted."""
+        quota = Quota(builds_per_day=2)
+        receive(store, 1)
+        store.builds.end("ducker", 1, store.builds.begin("ducker", 1, quota, START), BuildState.BUILT, "", START)
+        store.builds.begin("ducker", 1, quota, START)
+        assert store.builds.begin("ducker", 1, quota, START) == 3, "in the place of one that was interrupted"
+        receive(store, 2)
+        with pytest.raises(QuotaExceeded, match="ada has had 2 builds within a day"):
+            store.builds.begin("ducker", 2, quota, START)
+        with pytest.raises(QuotaExceeded, match="ada has had 1 builds within a day"):
+            store.builds.begin("ducker", 1, replace(quota, builds_per_day=1), START)
+        assert store.builds.get("ducker", 1).state is BuildState.INTERRUPTED, "of which it is noted all the same"
+        store.builds.begin("ducker", 2, quota, START)
+
+    def test_of_many_builds_at_once_no_more_begin(self, store: Store) -> None:
+        quota, count = Quota(builds_per_day=3), 8
+        for number in range(1, count + 1):
+            receive(store, number)
+        together = Barrier(count)
+
+        def begin(number: int) -> bool:
+            together.wait()
+            try:
+                store.builds.begin("ducker", number, quota, START)
+            except QuotaExceeded:
+                return False
+            return True
+
+        with ThreadPoolExecutor(count) as pool:
+            assert sum(pool.map(begin, range(1, count + 1))) == 3
 
     def test_what_was_built_counts_as_stored(self, store: Store) -> None:
         quota = Quota(stored_bytes=1000)
@@ -127,6 +166,20 @@ class TestQuotas:
         with pytest.raises(QuotaExceeded, match="100 bytes stored"):
             store.versions.receive(other, quota, START + 2 * DAY - timedelta(seconds=1))
         store.versions.receive(other, quota, START + 2 * DAY)
+
+    def test_what_still_plays_counts_until_that_is_over(self, store: Store) -> None:
+        quota = Quota(stored_bytes=1000)
+        receive(store, 1, quota)
+        built(store, 1, "digest-2", 600, quota)  # of an entrant of the tournament
+        create(store, "cup")
+        store.versions.move("ducker", 1, VersionState.RETIRED, START)
+        other, later = replace(SUBMISSION, request_id="r2", digest="2" * 64, size=500), START + 2 * DAY
+        with pytest.raises(QuotaExceeded, match=r"600 bytes stored; 500 more .* when what they play in is over"):
+            store.versions.receive(other, quota, later)
+        assert "digest-2" in store.versions.referenced(later)
+        store.set_state("cup", TournamentState.CANCELLED, now=later)
+        store.versions.receive(other, quota, later)
+        assert "digest-2" not in store.versions.referenced(later)
 
 
 def test_contents_are_needed_while_somebody_may_use_them(store: Store) -> None:

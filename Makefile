@@ -26,8 +26,9 @@ help:  ## this list
 demo: $(SERVER)  ## install what a host needs and play a tournament between the sample bots
 	$(BIN)/arbiter demo
 
+# Two at a time, a file each and the long ones early: much of the time tests wait for processes to start or to end.
 test: $(DEV) $(PROTO)  ## install what the tests need and pass them
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: $(DEV)  ## style, types, arrows between the parts, contract
 	$(BIN)/ruff check

@@ -207,7 +207,7 @@ def gate(
         match={
             "format": board_format,
             "boards": block_boards,
-            "seatings": int(seatings) if seatings.isdecimal() else seatings,
+            "seatings": int(seatings) if seatings.isdecimal() and len(seatings) < 10 else seatings,
         },
         mode=Mode(mode),
         form=Form(test),

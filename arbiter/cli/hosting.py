@@ -96,12 +96,12 @@ def enter(
     plain_text: Plain = False,
 ) -> None:
     """Enter a bot of one's own into a draft, or change which version of it is entered."""
-    bot, number = read_version(version) if "@" in version else (version, 0)
+    named = version.removesuffix("@latest")
+    bot, number = read_version(named) if "@" in named else (named, 0)
     with TournamentClient(server, token, ca, plain_text) as client:
         request = pb.EnterTournamentRequest(tournament=tournament, bot=bot, number=number, side=side)
-        entered = client.call(client.stub.EnterTournament, request).tournament
-    (name,) = (name for name in entered.entrants if name.rpartition("@")[0] == bot)
-    errors.print(f"{name} is entered; {_said(entered)}", markup=False, highlight=False)
+        answer = client.call(client.stub.EnterTournament, request)
+    errors.print(one_line(f"{answer.entered} is entered; {_said(answer.tournament)}"), markup=False, highlight=False)
 
 
 @app.command()
@@ -133,6 +133,7 @@ def schedule(
         request = pb.ScheduleTournamentRequest(tournament=tournament)
         closed = client.call(client.stub.ScheduleTournament, request).tournament
     errors.print(f"{_said(closed)}, with {', '.join(closed.entrants)}", markup=False, highlight=False)
+    _show_left_out(closed)
 
 
 @app.command()
@@ -146,7 +147,9 @@ def start(
     """Let a tournament be played, a draft after closing it, or go on after a failure. For the host."""
     with TournamentClient(server, token, ca, plain_text) as client:
         request = pb.StartTournamentRequest(tournament=tournament)
-        errors.print(_said(client.call(client.stub.StartTournament, request).tournament), markup=False, highlight=False)
+        started = client.call(client.stub.StartTournament, request).tournament
+    errors.print(_said(started), markup=False, highlight=False)
+    _show_left_out(started)
 
 
 @app.command()
@@ -361,6 +364,11 @@ def logs(
         output.print(one_line(f"{log.entrant}: {log.ending}"), style="bold", markup=False, highlight=False)
         for line in (*log.faults, *log.log.splitlines()):
             output.print(one_line(f"  {line}"), markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_left_out(tournament: pb.Tournament) -> None:
+    for each in tournament.left_out:
+        errors.print(one_line(f"left out: {each.name}: {each.reason}"), markup=False, highlight=False, soft_wrap=True)
 
 
 def _said(tournament: pb.Tournament) -> str:

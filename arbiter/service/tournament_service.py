@@ -16,6 +16,7 @@ from arbiter.service.calls import Context, caller
 from arbiter.service.pages import page_size, page_token, read_page_token
 from arbiter.store import FINISHED, Scope, SittingKey, Store, Token, Tournament, TournamentState, TransitionRefused
 from arbiter.tournament import EntrantRow, TournamentReport, TournamentSpec, report
+from arbiter.tournament.drafts import left_out_of
 from arbiter.tournament.export import write_export
 from arbiter.tournament.hosting import Hosting
 from arbiter.tournament.replays import BotReport, released_logs, released_replay
@@ -52,8 +53,8 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
         """See the contract."""
         token = caller(Scope.CONTESTANT)
         tournament, number = await self._id(request.tournament), request.number or None
-        entered = await asyncio.to_thread(self._hosting.enter, token, tournament, request.bot, number, request.side)
-        return pb.EnterTournamentResponse(tournament=await asyncio.to_thread(self._message, entered))
+        found, name = await asyncio.to_thread(self._hosting.enter, token, tournament, request.bot, number, request.side)
+        return pb.EnterTournamentResponse(tournament=await asyncio.to_thread(self._message, found), entered=name)
 
     async def WithdrawFromTournament(
         self, request: pb.WithdrawFromTournamentRequest, context: Context
@@ -223,6 +224,7 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
             hands=progress.hands,
         )
         message.create_time.FromDatetime(tournament.created_at)
+        message.left_out.extend(pb.LeftOut(name=each.name, reason=each.reason) for each in left_out_of(tournament))
         if "entry" in tournament.spec:
             message.entry_terms.CopyFrom(pb.EntryTerms(**cast("dict[str, int]", tournament.spec["entry"])))
         return message

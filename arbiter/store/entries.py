@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,6 +14,7 @@ from arbiter.store.database import Database
 from arbiter.store.errors import EntryRefused, TransitionRefused
 from arbiter.store.records import Entrant, Match, Tournament, TournamentState, check_aware
 from arbiter.store.tables import EntryRow, TournamentRow
+from arbiter.store.versions import VersionState, existing_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,13 @@ class Entries:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def enter(self, tournament: str, entry: Entry, *, per_owner: int, limit: int, now: datetime) -> None:
+    def enter(self, tournament: str, entry: Entry, *, per_owner: int, per_side: int, limit: int, now: datetime) -> None:
         """Enter a bot, or change which version of it is entered. A side is its first member's owner's.
 
         Raises:
             TransitionRefused: the tournament is no draft any more.
-            EntryRefused: its owner has entered `per_owner` bots, there are `limit` entries, or the side is another's.
+            EntryRefused: its owner has entered `per_owner` bots, there are `limit` entries, or the side is another's or
+                has `per_side` bots.
         """
         check_aware(now)
         with self._database.write() as session:
@@ -58,6 +60,8 @@ class Entries:
                 raise EntryRefused(f"{tournament} has {limit} entries, which is all that it takes")
             if entry.side and any(row.side == entry.side and row.owner != entry.owner for row in others):
                 raise EntryRefused(f"side {entry.side!r} is another contestant's; choose another name")
+            if entry.side and sum(row.side == entry.side for row in others) >= per_side:
+                raise EntryRefused(f"side {entry.side!r} has {per_side} bots, which is all of it; choose another name")
             row = next((row for row in present if row.bot_name == entry.bot), None)
             if row is None:
                 row = EntryRow(tournament_id=tournament, bot_name=entry.bot, owner=entry.owner, entered_at=now)
@@ -89,18 +93,24 @@ class Entries:
         tournament: str,
         spec: dict[str, object],
         entries: Sequence[Entry],
+        versions: Collection[tuple[str, int]],
         entrants: Sequence[Entrant],
         matches: Sequence[Match],
         sittings_per_match: int,
     ) -> Tournament | None:
-        """Make a plan of a draft, with the entrants that came of these entries; returns it scheduled.
+        """Make a plan of a draft, with the entrants that came of these entries and play these versions, by bot and
+        number; returns it scheduled.
 
-        None, and nothing is changed, when the entries are others by now. Raises `TransitionRefused` when it is no draft
-        any more, and `InvalidPlan` as `Store.create_tournament` does.
+        None, and nothing is changed, when the entries are others by now or a version is not active. Raises
+        `TransitionRefused` when it is no draft any more, and `InvalidPlan` as `Store.create_tournament` does.
         """
         with self._database.write() as session:
             row = _draft(session, tournament)
             if [_entry(each) for each in _rows(session, tournament)] != list(entries):
+                return None
+            # In one order for all, so that no two wait for each other.
+            rows = [existing_version(session, *version, lock=True) for version in sorted(versions)]
+            if any(each.state != VersionState.ACTIVE for each in rows):
                 return None
             return plans.complete(session, row, spec, entrants, matches, sittings_per_match)
 

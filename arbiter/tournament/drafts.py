@@ -6,10 +6,10 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from arbiter.engine import EngineError, read_rules
-from arbiter.store import Entry
+from arbiter.engine import EngineError, RuleSet, read_rules
+from arbiter.store import Tournament, TournamentState, TransitionRefused
 from arbiter.tournament.spec import SpecError, TournamentSpec, parse_spec
 
 MAX_DEFINITION: Final = 256 * 1024
@@ -31,6 +31,19 @@ class EntryTerms:
 
     per_owner: int
     limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Who does not play though listed or entered.
+
+    Attributes:
+        name: Of the version, or of the bot where the file names none.
+        reason: One line.
+    """
+
+    name: str
+    reason: str
 
 
 def read_definition(text: str) -> dict[str, Any]:
@@ -86,13 +99,35 @@ def parse_draft(data: Mapping[str, Any], terms: EntryTerms) -> TournamentSpec:
     return parse_spec({**plain, "entrants": [*listed, *taken]}, Path())
 
 
-def parse_entered(data: Mapping[str, Any], entries: Sequence[Entry]) -> TournamentSpec:
-    """The same once it is closed, with those who entered behind those that the file lists; raises `SpecError`."""
+def parse_entered(data: Mapping[str, Any], entrants: Sequence[Mapping[str, Any]]) -> TournamentSpec:
+    """The same once it is closed, with the tables ``[[entrants]]`` of all who play; raises `SpecError`."""
     plain = {key: value for key, value in data.items() if key != "entry"}
-    entered = [
-        {"bot": f"{entry.bot}@{entry.version}"} | ({"side": entry.side} if entry.side else {}) for entry in entries
-    ]
-    return parse_spec({**plain, "entrants": [*data.get("entrants", []), *entered]}, Path())
+    return parse_spec({**plain, "entrants": list(entrants)}, Path())
+
+
+def listed_in(tournament: Tournament) -> list[dict[str, Any]]:
+    """The tables ``[[entrants]]`` of the file that a draft was made from."""
+    tables = read_definition(str(tournament.spec["definition"])).get("entrants", [])
+    return [{**table, "bot": str(Path(table["bot"]))} for table in tables]  # read as the path that it is elsewhere
+
+
+def draft_terms(tournament: Tournament) -> EntryTerms:
+    """Who may enter a draft; raises `TransitionRefused` when it is none, or none any more."""
+    if tournament.state is not TournamentState.DRAFT:
+        raise TransitionRefused(
+            f"tournament {tournament.id!r} is {tournament.state}; only a draft is entered and closed"
+        )
+    return EntryTerms(**cast("dict[str, int]", tournament.spec["entry"]))
+
+
+def left_out_of(tournament: Tournament) -> list[LeftOut]:
+    """Who was left out when a tournament was closed; nobody where it never was a draft."""
+    return [LeftOut(**each) for each in cast("list[dict[str, str]]", tournament.spec.get("left_out", []))]
+
+
+def partners_of(rules: RuleSet) -> int:
+    """Entrants of a side."""
+    return 1 if rules.teams is None else rules.players // len(rules.teams)
 
 
 def _partners(plain: Mapping[str, Any]) -> int:
@@ -101,4 +136,4 @@ def _partners(plain: Mapping[str, Any]) -> int:
         _, rules = read_rules(plain.get("rules", {}))
     except (EngineError, TypeError, ValueError):
         return 1
-    return 1 if rules.teams is None else rules.players // len(rules.teams)
+    return partners_of(rules)

@@ -2,7 +2,8 @@
 
 A ``tar.gz`` with the folder of the tournament's id in it:
 
-- ``tournament.json``: what it is, and its entrants with the digests of their contents;
+- ``tournament.json``: what it is, and its entrants with the digests of their contents; where contestants entered it,
+  who did and who was left out, and of a draft, which has nothing else, whom its file lists;
 - ``plan.json``: its matches, each with its entrants, boards, sittings, and the commitment to its deal set;
 - ``standings.json``: as ``arbiter tournament standings --json`` shows them;
 - ``deals.json``: the seeds of deal sets that are over, and the tournament's once all is over;
@@ -18,10 +19,12 @@ import io
 import json
 import tarfile
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from arbiter.match import write_replay
-from arbiter.store import SittingKey, Store, TournamentState
+from arbiter.store import SittingKey, Store, Tournament, TournamentState
+from arbiter.tournament.drafts import left_out_of, listed_in
 from arbiter.tournament.replays import published_deals, released_replay
 from arbiter.tournament.report import report
 from arbiter.tournament.spec import TournamentSpec
@@ -57,6 +60,7 @@ def _files(store: Store, tournament: str) -> Iterator[tuple[str, bytes]]:
                     {"name": entrant.name, "digest": entrant.digest, "owner": entrant.manifest.get("owner")}
                     for entrant in store.entrants(tournament)
                 ],
+                **_entered(store, found),
             }
         ),
     )
@@ -85,6 +89,20 @@ def _files(store: Store, tournament: str) -> Iterator[tuple[str, bytes]]:
             for sitting in range(sittings):
                 key = SittingKey(tournament, match.index, sitting)
                 yield f"replays/{match.index}-{sitting}.jsonl", write_replay(released_replay(store, key))
+
+
+def _entered(store: Store, tournament: Tournament) -> dict[str, Any]:
+    """Of a tournament that is or was a draft: its terms, and who entered it or was left out."""
+    if "entry" not in tournament.spec:
+        return {}
+    found: dict[str, Any] = {
+        "entry": tournament.spec["entry"],
+        "entries": [asdict(entry) for entry in store.entries.entries(tournament.id)],
+        "left_out": [asdict(each) for each in left_out_of(tournament)],
+    }
+    if tournament.state is TournamentState.DRAFT:
+        found["listed"] = listed_in(tournament)
+    return found
 
 
 def _json(data: Any) -> bytes:

@@ -32,9 +32,9 @@ from arbiter.store import (
 from arbiter.tournament.gate_planning import CANDIDATE, plan_gate
 from arbiter.tournament.gate_request import NAME, GateBot, GateRequest, gate_spec
 from arbiter.tournament.gate_terms import Form, Mode, Unit
-from arbiter.tournament.hosting import entrant_of
 from arbiter.tournament.ladder_top import ladder_top
 from arbiter.tournament.naming import HOST_OWNER, active_version, read_ladder_top
+from arbiter.tournament.planning import entrant_of
 from arbiter.tournament.spec import SpecError, TournamentSpec
 
 OPPONENTS: Final = ("ladder-top:3",)

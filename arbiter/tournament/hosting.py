@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from arbiter.engine import rule_set
 from arbiter.errors import UsageError
@@ -31,22 +30,15 @@ from arbiter.store import (
     TransitionRefused,
     UnknownTournament,
     Version,
-    VersionState,
     check_request_id,
 )
-from arbiter.tournament.drafts import EntryTerms, parse_draft, parse_entered, read_definition, read_terms
-from arbiter.tournament.naming import active_version
-from arbiter.tournament.planning import plan_tournament
+from arbiter.tournament.closing import close_draft
+from arbiter.tournament.drafts import draft_terms, listed_in, parse_draft, partners_of, read_definition, read_terms
+from arbiter.tournament.naming import active_version, bot_name
+from arbiter.tournament.planning import entrant_of, plan_tournament
 from arbiter.tournament.spec import EntrantSpec, SpecError, TournamentSpec, parse_spec
 
 _SIDE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
-
-
-def entrant_of(index: int, version: Version, contents: Contents, name: str | None = None) -> Entrant:
-    """A version as an entrant, under its own or another name; raises `VersionMissing` when its content is gone."""
-    contents.open(version.built)  # said now, and not in the middle of the tournament
-    manifest = {**version.submission.manifest, "owner": version.submission.owner}
-    return Entrant(index, name or version.name, version.built, manifest)
 
 
 class Hosting:
@@ -78,6 +70,8 @@ class Hosting:
         else:
             listed = replace(spec, entrants=spec.entrants[: len(data.get("entrants", []))])
             kept = {**spec.to_dict(), "clocks": [], "sides": None, "definition": definition, "entry": asdict(terms)}
+        if (drafted := self._drafted(tournament_id, definition)) is not None:
+            return drafted
         entrants = self._entrants(listed)
         try:
             return self._again(tournament_id, spec, kept, entrants)
@@ -96,8 +90,11 @@ class Hosting:
         self._note(token, "tournament.create", tournament_id)
         return tournament
 
-    def enter(self, token: Token, tournament: str, bot: str, number: int | None, side: str) -> Tournament:
+    def enter(self, token: Token, tournament: str, bot: str, number: int | None, side: str) -> tuple[Tournament, str]:
         """Enter a version of the caller's own, without a number the newest active one, in place of another of its bot.
+
+        Returns:
+            The tournament, and the name of the version.
 
         Raises:
             Forbidden: the version is another's.
@@ -107,7 +104,7 @@ class Hosting:
         found = self._store.tournament(tournament)
         version = active_version(self._store, bot if number is None else f"{bot}@{number}")
         _check_owner(token, version)
-        terms = _terms(found)
+        terms = draft_terms(found)
         spec = TournamentSpec.from_dict(found.spec)
         if all(rule_set(name) != spec.rules for name in version.tried):
             tried = ", ".join(version.tried) or "no rule set that is on record"
@@ -121,13 +118,21 @@ class Hosting:
         owner = version.submission.owner
         name = version.submission.bot
         entry = Entry(name, version.number, owner, _checked_side(side))
-        listed = read_definition(str(found.spec["definition"])).get("entrants", [])
-        if any(str(entrant.get("bot")).partition("@")[0] == name for entrant in listed):
+        listed = listed_in(found)
+        if any(bot_name(str(entrant.get("bot"))) == name for entrant in listed):
             raise EntryRefused(f"{tournament} lists {name} among its entrants already")
-        most = terms.limit - len(listed)
-        self._store.entries.enter(tournament, entry, per_owner=terms.per_owner, limit=most, now=datetime.now(UTC))
+        if side and any(entrant.get("side") == side for entrant in listed):
+            raise EntryRefused(f"side {side!r} is listed by {tournament} itself; choose another name")
+        self._store.entries.enter(
+            tournament,
+            entry,
+            per_owner=terms.per_owner,
+            per_side=partners_of(spec.rules),
+            limit=terms.limit - len(listed),
+            now=datetime.now(UTC),
+        )
         self._note(token, "tournament.enter", tournament, version.name)
-        return found
+        return found, version.name
 
     def withdraw(self, token: Token, tournament: str, bot: str) -> Tournament:
         """Take an entry of the caller's own back.
@@ -147,38 +152,20 @@ class Hosting:
     def schedule(self, token: Token, tournament: str, request_id: str = "") -> Tournament:
         """Close a draft: who has entered is fixed and planned, and nobody enters or leaves any more.
 
-        Left out are entries whose version is not active any more, and sides that are not complete.
+        Left out, with a line in the audit log, are those whose version is not active any more, listed or entered, and
+        sides that are not complete.
 
         Raises:
             TransitionRefused: it is no draft.
             SpecError: it can't be held with these entrants; says why.
         """
-        return self._once(token, tournament, "schedule", request_id, lambda: self._close(tournament))
+        return self._once(token, tournament, "schedule", request_id, lambda: self._close(token, tournament))
 
-    def _close(self, tournament: str) -> Tournament:
-        while True:
-            found, entries = self._store.tournament(tournament), self._store.entries.entries(tournament)
-            terms = _terms(found)
-            definition = str(found.spec["definition"])
-            spec = parse_entered(read_definition(definition), self._playing(entries, found))
-            entrants = self._entrants(spec)
-            spec = replace(spec, deal_seed=found.deal_seed)
-            _, matches = plan_tournament(tournament, spec, entrants, found.created_at)
-            kept: dict[str, object] = {**spec.to_dict(), "definition": definition, "entry": asdict(terms)}
-            sittings = spec.seatings.sittings(spec.rules)
-            closed = self._store.entries.close(tournament, kept, entries, entrants, matches, sittings)
-            if closed is not None:
-                return closed
-
-    def _playing(self, entries: Sequence[Entry], tournament: Tournament) -> list[Entry]:
-        """The entries that can play: their version is active, and their side complete."""
-        rules = TournamentSpec.from_dict(tournament.spec).rules
-        get = self._store.versions.get
-        active = [each for each in entries if get(each.bot, each.version).state is VersionState.ACTIVE]
-        if rules.teams is None:
-            return active
-        sizes = Counter(entry.side for entry in active)
-        return [entry for entry in active if sizes[entry.side] == rules.players // len(rules.teams)]
+    def _close(self, token: Token, tournament: str) -> Tournament:
+        closed, left_out = close_draft(self._store, self._contents, tournament)
+        for each in left_out:
+            self._note(token, "tournament.leave_out", tournament, f"{each.name}: {each.reason}")
+        return closed
 
     def start(self, token: Token, tournament: str, request_id: str = "") -> Tournament:
         """Let a tournament be played, a draft after closing it.
@@ -190,7 +177,7 @@ class Hosting:
 
         def begin() -> Tournament:
             if self._store.tournament(tournament).state is TournamentState.DRAFT:
-                self._close(tournament)
+                self._close(token, tournament)
             return self._moved(tournament, TournamentState.RUNNING)
 
         return self._once(token, tournament, "start", request_id, begin)
@@ -235,12 +222,20 @@ class Hosting:
     def _moved(self, tournament: str, state: TournamentState) -> Tournament:
         return self._store.set_state(tournament, state, now=datetime.now(UTC))
 
+    def _drafted(self, tournament_id: str, definition: object) -> Tournament | None:
+        """The draft that was made from this file, whatever became of it and of those that it lists."""
+        try:
+            earlier = self._store.tournament(tournament_id)
+        except UnknownTournament:
+            return None
+        return earlier if earlier.spec.get("definition") == definition is not None else None
+
     def _again(
         self, tournament_id: str, spec: TournamentSpec, kept: dict[str, object], entrants: list[Entrant]
     ) -> Tournament:
+        if (drafted := self._drafted(tournament_id, kept.get("definition"))) is not None:
+            return drafted
         earlier = self._store.tournament(tournament_id)
-        if "definition" in earlier.spec and earlier.spec["definition"] == kept.get("definition"):
-            return earlier
         held = [(entrant.name, entrant.digest) for entrant in self._store.entrants(tournament_id)]
         wanted = [(entrant.name, entrant.digest) for entrant in entrants]
         if (earlier.spec, held) != (kept, wanted) or spec.deal_seed not in (None, earlier.deal_seed):
@@ -271,15 +266,6 @@ class Hosting:
     def _note(self, token: Token, action: str, tournament: str, detail: str = "") -> None:
         now = datetime.now(UTC)
         self._store.accounts.note(AuditEntry(now, token.id, token.owner, action, tournament, detail))
-
-
-def _terms(tournament: Tournament) -> EntryTerms:
-    if tournament.state is not TournamentState.DRAFT:
-        raise TransitionRefused(
-            f"tournament {tournament.id!r} is {tournament.state}; only a draft is entered and closed"
-        )
-    entry = cast("dict[str, int]", tournament.spec["entry"])
-    return EntryTerms(**entry)
 
 
 def _check_owner(token: Token, version: Version) -> None:

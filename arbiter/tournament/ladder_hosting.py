@@ -9,10 +9,10 @@ from arbiter.errors import UsageError
 from arbiter.identity import Forbidden
 from arbiter.packages import Versions as Contents
 from arbiter.store import FINISHED, AuditEntry, Entrant, Scope, Store, Token, Tournament
-from arbiter.tournament.hosting import entrant_of
 from arbiter.tournament.ladder import find_ladder, owner_of
 from arbiter.tournament.leaderboard import find_entrant
 from arbiter.tournament.naming import active_version, bot_name
+from arbiter.tournament.planning import entrant_of
 
 
 class LadderHosting:

@@ -13,7 +13,7 @@ from arbiter.deals import commitment, derive_deal_seed, sides_per_match
 from arbiter.deals.deal import SEED_BYTES, byte_stream
 from arbiter.engine import RuleSet
 from arbiter.packages import Versions
-from arbiter.store import Entrant, Match, Tournament, TournamentState
+from arbiter.store import Entrant, Match, Tournament, TournamentState, Version
 from arbiter.tournament.formats import Gauntlet, Groups, Ladder, RoundRobin, Seeding
 from arbiter.tournament.spec import EntrantSpec, Side, SpecError, TournamentSpec
 
@@ -48,6 +48,13 @@ def enter(entrants: Sequence[EntrantSpec], bots: Versions) -> list[Entrant]:
         declared = {**asdict(manifest), "run": list(manifest.run)}
         fixed.append(Entrant(index, name, snapshot.digest, declared))
     return fixed
+
+
+def entrant_of(index: int, version: Version, contents: Versions, name: str | None = None) -> Entrant:
+    """A version as an entrant, under its own or another name; raises `VersionMissing` when its content is gone."""
+    contents.open(version.built)  # said now, and not in the middle of the tournament
+    manifest = {**version.submission.manifest, "owner": version.submission.owner}
+    return Entrant(index, name or version.name, version.built, manifest)
 
 
 def plan_tournament(

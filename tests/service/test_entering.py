@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import json
+import tarfile
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
+from arbiter.packages import FileVersions
 from arbiter.registry.life import Validation
-from arbiter.store import EntryRefused, Scope
+from arbiter.store import EntryRefused, Scope, TournamentState, VersionState
+from arbiter.tournament import SpecError
+from arbiter.tournament.closing import close_draft
 from tests.service.test_registry import Service, package, refusal, serving, submit
 from tests.service.test_tournaments import Caller
 
@@ -28,6 +37,16 @@ TEAMS = OPEN.replace("[entry]", '[rules]\nname = "partnership"\n[entry]').replac
 async def accept(_: Path) -> Validation:
     """Stands where sittings against stand-ins are played, which other tests do."""
     return Validation(True, "played", "", ("black_lady", "partnership"))
+
+
+def described(archive: bytes) -> dict[str, Any]:
+    """What an export says of its tournament."""
+    with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
+        (member,) = (each for each in opened if each.name.endswith("/tournament.json"))
+        content = opened.extractfile(member)
+        assert content is not None
+        found: dict[str, Any] = json.load(content)
+    return found
 
 
 class Contestant(Caller):
@@ -212,13 +231,104 @@ def test_too_few_are_said_and_what_was_retired_does_not_hold_it_up(
     for caller, bot in ((ada, "lowest"), (ada, "uniform"), (bob, "batch"), (bob, "montecarlo")):
         caller.enter(cup, bot)
     ada.retire("uniform", 1)
-    with pytest.raises(grpc.RpcError, match="entrants: 3 given, but a table of black_lady seats 4"):
+    with pytest.raises(
+        grpc.RpcError, match="entrants: 3 given, but a table of black_lady seats 4; left out: uniform@1"
+    ):
         host.start(cup)
     with pytest.raises(grpc.RpcError, match="ada has entered 2 bots"):
         ada.enter(cup, "careful")
     ada.withdraw(cup, "uniform")
     ada.enter(cup, "careful")
     assert list(host.start(cup).entrants) == ["lowest@1", "batch@1", "montecarlo@1", "careful@1"]
+
+
+def test_who_is_left_out_is_said_and_written_down(
+    service: Service, host: Contestant, ada: Contestant, bob: Contestant
+) -> None:
+    """Listed or entered, with a number or without: who can't play holds nobody up, and everyone sees why."""
+    listed = '[[entrants]]\nbot = "careful@1"\n[[entrants]]\nbot = "uniform"\n'
+    cup = host.create(OPEN.replace("limit = 5", "limit = 8") + listed).id
+    for caller, bot in ((bob, "batch"), (bob, "montecarlo"), (ada, "lowest")):
+        caller.enter(cup, bot)
+    ada.submit("lowest", "two")
+    for bot, number in (("careful", 1), ("uniform", 1), ("lowest", 1)):
+        ada.retire(bot, number)
+    with pytest.raises(
+        grpc.RpcError, match="entrants: 2 given, but a table of black_lady seats 4; left out: careful@1"
+    ):
+        host.start(cup)
+    assert host.create(OPEN.replace("limit = 5", "limit = 8") + listed).id == cup, (
+        "the same request, whatever became of it"
+    )
+    ada.enter(cup, "lowest")
+    ada.submit("moonshooter")
+    ada.enter(cup, "moonshooter")
+    started = host.start(cup)
+    assert list(started.entrants) == ["batch@1", "montecarlo@1", "lowest@2", "moonshooter@1"]
+    why = {
+        "careful@1": "it is retired",
+        "uniform": "bot 'uniform' has no active version; its latest, uniform@1, is retired",
+    }
+    assert {each.name: each.reason for each in started.left_out} == why
+    noted = [
+        (each.subject, each.detail) for each in service.store.accounts.audit(9) if each.action.endswith("leave_out")
+    ]
+    assert sorted(noted) == [(cup, f"{name}: {reason}") for name, reason in why.items()]
+    exported = described(ada.export(cup))
+    assert {each["name"]: each["reason"] for each in exported["left_out"]} == why
+
+
+def test_a_version_that_is_retired_while_the_draft_is_closed_is_left_out(
+    tmp_path: Path, service: Service, host: Contestant, ada: Contestant, bob: Contestant
+) -> None:
+    """After it was looked at, and before the plan is written."""
+    cup = host.create(OPEN + '[[entrants]]\nbot = "careful"\n').id
+    for caller, bot in ((ada, "lowest"), (ada, "uniform"), (bob, "batch"), (bob, "montecarlo")):
+        caller.enter(cup, bot)
+    going = ["careful", "uniform"]
+
+    class Retiring(FileVersions):
+        """Lets somebody retire a version between the look at all and the plan."""
+
+        def open(self, digest: str) -> Path:
+            for bot in going[:]:
+                going.remove(bot)
+                service.store.versions.move(bot, 1, VersionState.RETIRED, datetime.now(UTC))
+            return super().open(digest)
+
+    bob.submit("moonshooter")
+    bob.withdraw(cup, "batch")
+    bob.enter(cup, "moonshooter")
+    with pytest.raises(SpecError, match=r"entrants: 3 given.*; left out: careful \(.*\), uniform@1 \(it is retired\)"):
+        close_draft(service.store, Retiring(tmp_path / "bots"), cup)
+    assert not going
+    assert service.store.tournament(cup).state is TournamentState.DRAFT
+    assert service.store.entrants(cup) == []
+
+
+def test_nobody_takes_the_place_of_a_champion(host: Contestant, ada: Contestant, bob: Contestant) -> None:
+    gauntlet = OPEN.replace("[match]", 'format = "gauntlet"\n[match]').replace("limit = 5", "limit = 6")
+    cup = host.create(gauntlet + '[[entrants]]\nbot = "careful"\n').id
+    for caller, bot in ((ada, "lowest"), (ada, "uniform"), (bob, "batch"), (bob, "montecarlo")):
+        caller.enter(cup, bot)
+    ada.retire("careful", 1)
+    with pytest.raises(grpc.RpcError, match=r"entrants.1.bot: careful is a champion of the gauntlet and can't play"):
+        host.start(cup)
+    ada.submit("careful", "two")
+    assert host.start(cup).entrants[0] == "careful@2"
+
+
+def test_a_draft_is_exported_with_who_is_listed_and_who_entered(host: Contestant, ada: Contestant) -> None:
+    seed = "0f" * 32
+    cup = host.create(f'deal_seed = "{seed}"\n' + OPEN + '[[entrants]]\nbot = "careful"\n').id
+    ada.enter(cup, "lowest")
+    archive = ada.export(cup)
+    exported = described(archive)
+    assert exported["entries"] == [{"bot": "lowest", "version": 1, "owner": "ada", "side": ""}]
+    assert exported["listed"] == [{"bot": "careful"}]
+    assert exported["entry"] == {"per_owner": 2, "limit": 5}
+    assert (exported["entrants"], exported["left_out"]) == ([], [])
+    assert seed not in gzip.decompress(archive).decode(), "the deals are nobody's yet"
 
 
 def test_partners_enter_as_a_side(host: Contestant, ada: Contestant, bob: Contestant) -> None:
@@ -232,7 +342,26 @@ def test_partners_enter_as_a_side(host: Contestant, ada: Contestant, bob: Contes
         bob.enter(cup, "batch", side="a b")
     for caller, bot, side in ((bob, "batch", "east"), (ada, "uniform", "north"), (bob, "montecarlo", "east")):
         caller.enter(cup, bot, side=side)
+    ada.enter(cup, "uniform", side="north")
     assert list(host.start(cup).entrants) == ["lowest@1", "batch@1", "uniform@1", "montecarlo@1"]
+
+
+def test_sides_that_are_full_or_listed_take_no_more(host: Contestant, ada: Contestant) -> None:
+    """Either would leave the whole side out in the end."""
+    roomy = TEAMS.replace("per_owner = 2", "per_owner = 3").replace("limit = 4", "limit = 8")
+    ada.submit("moonshooter")
+    ada.submit("batch")
+    own = "".join(f'[[entrants]]\nbot = "{bot}"\nside = "house"\n' for bot in ("moonshooter", "batch"))
+    cup = host.create(roomy + own).id
+    with pytest.raises(grpc.RpcError, match=r"side 'house' is listed by open-[0-9a-f]+ itself; choose another name"):
+        ada.enter(cup, "lowest", side="house")
+    for bot in ("lowest", "uniform"):
+        ada.enter(cup, bot, side="north")
+    with pytest.raises(grpc.RpcError, match="side 'north' has 2 bots, which is all of it; choose another name"):
+        ada.enter(cup, "careful", side="north")
+    ada.retire("batch", 1)
+    with pytest.raises(grpc.RpcError, match=r"entrants: 2 given.*moonshooter .its side 'house' is not complete"):
+        host.start(cup)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def fill(store: Store) -> None:
     store.builds.begin("ducker", 1, Quota(), START)
     store.requests.note("ada", "r2", "RetireVersion", "ducker@1", START)
     store.create_tournament(tournament("open", TournamentState.DRAFT), (), (), 1)
-    store.entries.enter("open", Entry("ducker", 1, "ada"), per_owner=1, limit=1, now=START)
+    store.entries.enter("open", Entry("ducker", 1, "ada"), per_owner=1, per_side=1, limit=1, now=START)
 
 
 @pytest.fixture

@@ -84,6 +84,7 @@ class Tournament(message.Message):
     HANDS_FIELD_NUMBER: builtins.int
     CREATE_TIME_FIELD_NUMBER: builtins.int
     ENTRY_TERMS_FIELD_NUMBER: builtins.int
+    LEFT_OUT_FIELD_NUMBER: builtins.int
     id: builtins.str
     """Its id, such as "cup-1a2b"."""
     name: builtins.str
@@ -112,6 +113,10 @@ class Tournament(message.Message):
     def entry_terms(self) -> EntryTerms:
         """Who may enter it while it is a draft; left out where its maker lists all entrants."""
 
+    @builtins.property
+    def left_out(self) -> containers.RepeatedCompositeFieldContainer[LeftOut]:
+        """Who was listed or had entered, and does not play, once a draft is closed."""
+
     def __init__(
         self,
         *,
@@ -126,10 +131,35 @@ class Tournament(message.Message):
         hands: builtins.int = ...,
         create_time: timestamp_pb2.Timestamp | None = ...,
         entry_terms: EntryTerms | None = ...,
+        left_out: abc.Iterable[LeftOut] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = typing.Literal["create_time", b"create_time", "entry_terms", b"entry_terms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["create_time", b"create_time", "entrants", b"entrants", "entry_terms", b"entry_terms", "failure", b"failure", "hands", b"hands", "id", b"id", "name", b"name", "rules", b"rules", "sittings", b"sittings", "sittings_recorded", b"sittings_recorded", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["create_time", b"create_time", "entrants", b"entrants", "entry_terms", b"entry_terms", "failure", b"failure", "hands", b"hands", "id", b"id", "left_out", b"left_out", "name", b"name", "rules", b"rules", "sittings", b"sittings", "sittings_recorded", b"sittings_recorded", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class LeftOut(message.Message):
+    """Who was left out when a draft was closed."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    REASON_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Name of the version, or of the bot where the tournament's maker named none."""
+    reason: builtins.str
+    """Why, in one line."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        reason: builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["name", b"name", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -409,6 +439,9 @@ class EnterTournamentResponse(message.Message):
     DESCRIPTOR: descriptor.Descriptor
 
     TOURNAMENT_FIELD_NUMBER: builtins.int
+    ENTERED_FIELD_NUMBER: builtins.int
+    entered: builtins.str
+    """Name of the version that is entered, such as "mybot@3"."""
     @builtins.property
     def tournament(self) -> Tournament:
         """The tournament as it is now."""
@@ -417,10 +450,11 @@ class EnterTournamentResponse(message.Message):
         self,
         *,
         tournament: Tournament | None = ...,
+        entered: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["entered", b"entered", "tournament", b"tournament"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

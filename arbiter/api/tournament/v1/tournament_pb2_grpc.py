@@ -141,7 +141,7 @@ class TournamentServiceServicer(object):
 
     def ScheduleTournament(self, request, context):
         """Closes a draft: its entrants are fixed, its matches planned. Versions that are not active any more and sides that are not complete
-        are left out. Needs scope host.
+        are left out, whether they had entered or were listed; the answer says which. Needs scope host.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -206,7 +206,7 @@ class TournamentServiceServicer(object):
 
     def ExportTournament(self, request, context):
         """Gets all that may be known of a tournament as a tar.gz, in chunks: its plan, entrants and standings, and of each deal set that is
-        over its seed and the replays.
+        over its seed and the replays. Of a draft: who is listed and who has entered.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -49,7 +49,7 @@ class TournamentServiceStub:
     """Takes an entry back, while the tournament is a draft. For the entry's owner and the host alone."""
     ScheduleTournament: _grpc.UnaryUnaryMultiCallable[_tournament_pb2.ScheduleTournamentRequest, _tournament_pb2.ScheduleTournamentResponse]
     """Closes a draft: its entrants are fixed, its matches planned. Versions that are not active any more and sides that are not complete
-    are left out. Needs scope host.
+    are left out, whether they had entered or were listed; the answer says which. Needs scope host.
     """
     StartTournament: _grpc.UnaryUnaryMultiCallable[_tournament_pb2.StartTournamentRequest, _tournament_pb2.StartTournamentResponse]
     """Lets a tournament be played, a draft after closing it; tournaments are played one after the other, in the order of their start. Needs scope host."""
@@ -71,7 +71,7 @@ class TournamentServiceStub:
     """Gets the standings as they are: of complete matches alone."""
     ExportTournament: _grpc.UnaryStreamMultiCallable[_tournament_pb2.ExportTournamentRequest, _tournament_pb2.ExportTournamentResponse]
     """Gets all that may be known of a tournament as a tar.gz, in chunks: its plan, entrants and standings, and of each deal set that is
-    over its seed and the replays.
+    over its seed and the replays. Of a draft: who is listed and who has entered.
     """
     GetReplay: _grpc.UnaryStreamMultiCallable[_tournament_pb2.GetReplayRequest, _tournament_pb2.GetReplayResponse]
     """Gets the replay of a sitting as JSON Lines, in chunks."""
@@ -95,7 +95,7 @@ class TournamentServiceAsyncStub(TournamentServiceStub):
     """Takes an entry back, while the tournament is a draft. For the entry's owner and the host alone."""
     ScheduleTournament: _aio.UnaryUnaryMultiCallable[_tournament_pb2.ScheduleTournamentRequest, _tournament_pb2.ScheduleTournamentResponse]  # type: ignore[assignment]
     """Closes a draft: its entrants are fixed, its matches planned. Versions that are not active any more and sides that are not complete
-    are left out. Needs scope host.
+    are left out, whether they had entered or were listed; the answer says which. Needs scope host.
     """
     StartTournament: _aio.UnaryUnaryMultiCallable[_tournament_pb2.StartTournamentRequest, _tournament_pb2.StartTournamentResponse]  # type: ignore[assignment]
     """Lets a tournament be played, a draft after closing it; tournaments are played one after the other, in the order of their start. Needs scope host."""
@@ -117,7 +117,7 @@ class TournamentServiceAsyncStub(TournamentServiceStub):
     """Gets the standings as they are: of complete matches alone."""
     ExportTournament: _aio.UnaryStreamMultiCallable[_tournament_pb2.ExportTournamentRequest, _tournament_pb2.ExportTournamentResponse]  # type: ignore[assignment]
     """Gets all that may be known of a tournament as a tar.gz, in chunks: its plan, entrants and standings, and of each deal set that is
-    over its seed and the replays.
+    over its seed and the replays. Of a draft: who is listed and who has entered.
     """
     GetReplay: _aio.UnaryStreamMultiCallable[_tournament_pb2.GetReplayRequest, _tournament_pb2.GetReplayResponse]  # type: ignore[assignment]
     """Gets the replay of a sitting as JSON Lines, in chunks."""
@@ -162,7 +162,7 @@ class TournamentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_tournament_pb2.ScheduleTournamentResponse, _abc.Awaitable[_tournament_pb2.ScheduleTournamentResponse]]:
         """Closes a draft: its entrants are fixed, its matches planned. Versions that are not active any more and sides that are not complete
-        are left out. Needs scope host.
+        are left out, whether they had entered or were listed; the answer says which. Needs scope host.
         """
 
     @_abc_1.abstractmethod
@@ -238,7 +238,7 @@ class TournamentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_tournament_pb2.ExportTournamentResponse], _abc.AsyncIterator[_tournament_pb2.ExportTournamentResponse]]:
         """Gets all that may be known of a tournament as a tar.gz, in chunks: its plan, entrants and standings, and of each deal set that is
-        over its seed and the replays.
+        over its seed and the replays. Of a draft: who is listed and who has entered.
         """
 
     @_abc_1.abstractmethod

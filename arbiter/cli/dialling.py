@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,19 +23,25 @@ PATIENCE: Final = 30.0
 
 _ADDRESS: Final = re.compile(r"unix:.+|(?:[^\s:/\[\]]+|\[[0-9A-Fa-f:.%\w]+\]):[0-9]{1,5}")
 
+_MOST: Final = 4096
+"""Bytes of a file that are looked at for a token, which has some fifty."""
+
 _OURS: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN)
 
 ServerAddress = Annotated[
     str | None,
     typer.Option("--server", envvar="ARBITER_SERVER", show_default=False, help="The service's HOST:PORT or unix:PATH."),
 ]
-ApiToken = Annotated[
-    str | None,
+TOKEN: Final = "ARBITER_API_TOKEN"
+"""Variable that holds a user's token. Not an option: every user of the machine could read it there."""
+
+TokenFile = Annotated[
+    Path | None,
     typer.Option(
-        "--token",
-        envvar="ARBITER_API_TOKEN",
+        "--token-file",
+        envvar="ARBITER_API_TOKEN_FILE",
         show_default=False,
-        help="What the host gave you; better set the variable.",
+        help=f"File that holds the token; by default it is in {TOKEN}.",
     ),
 ]
 Authority = Annotated[
@@ -64,8 +71,13 @@ class Server:
     """Without TLS."""
 
 
-def server_of(address: str | None, token: str | None, ca: Path | None, plain: bool) -> Server:
-    """What the options name.
+def token_is_given(token_file: Path | None) -> bool:
+    """Whether a user shows a token, and so means a service."""
+    return token_file is not None or TOKEN in os.environ
+
+
+def server_of(address: str | None, token_file: Path | None, ca: Path | None, plain: bool) -> Server:
+    """What the options and the environment name.
 
     Raises:
         UsageError: an address or a token is missing, or has another form.
@@ -76,13 +88,26 @@ def server_of(address: str | None, token: str | None, ca: Path | None, plain: bo
         raise UsageError(
             f"--server {address!r}: write HOST:PORT, such as arbiter.example.org:7171, or unix:PATH, and nothing before"
         )
+    return Server(address, _token(token_file), ca, plain)
+
+
+def _token(file: Path | None) -> str:
+    """The token in a file, or without one in the environment; raises `UsageError` when it can't be one."""
+    if file is None:
+        where, text = TOKEN, os.environ.get(TOKEN, "")
+    else:
+        where = str(file)
+        try:
+            with file.open("rb") as source:
+                text = source.read(_MOST).decode(errors="replace")
+        except OSError as error:
+            raise UsageError(f"{file}: can't be read: {error.strerror}; name the file that holds the token") from error
+    token = text.strip()
     if not token:
-        raise UsageError("no token; set ARBITER_API_TOKEN to the one that the service's host gave you")
-    if not (token.strip().isascii() and token.strip().isprintable()):
-        raise UsageError(
-            "the token holds characters that no token has; set ARBITER_API_TOKEN to what the host gave you"
-        )
-    return Server(address, token.strip(), ca, plain)
+        raise UsageError(f"no token in {where}; put the one there that the service's host gave you, see --token-file")
+    if not (token.isascii() and token.isprintable()):
+        raise UsageError(f"the token in {where} holds characters that no token has; put there what the host gave you")
+    return token
 
 
 class Client:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 import typer
 
 from arbiter.api.gate.v1 import gate_pb2 as pb
-from arbiter.cli.dialling import ApiToken, Authority, Plain, ServerAddress, server_of
+from arbiter.cli.dialling import Authority, Plain, ServerAddress, TokenFile, server_of
 from arbiter.cli.gate_at_service import follow_gate, gate_at_service
 from arbiter.cli.gate_outputs import Outputs
 from arbiter.cli.options import DataDir, Json, RedisUrl, Unsafe, Workers, data_folder, need_server
@@ -133,7 +133,7 @@ def gate(
         ),
     ] = None,
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
     keep: Annotated[
@@ -156,7 +156,7 @@ def gate(
     if resume is None and (candidate is None or against is None):
         raise UsageError("a gate needs a bot and what it is compared with: arbiter gate BOT --against BOT")
     if server:
-        service = server_of(server, token, ca, plain_text)
+        service = server_of(server, token_file, ca, plain_text)
         if resume is not None:
             raise typer.Exit(follow_gate(service, resume, outputs, json=json))
         if deal_seed is not None:

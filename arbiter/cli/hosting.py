@@ -17,7 +17,7 @@ from rich.text import Text
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.api.tournament.v1 import tournament_pb2_grpc
 from arbiter.cli.console import Following, errors, one_line, output, results_console
-from arbiter.cli.dialling import ApiToken, Authority, Client, Plain, ServerAddress, about, server_of
+from arbiter.cli.dialling import Authority, Client, Plain, ServerAddress, TokenFile, about, server_of
 from arbiter.cli.ranking_text import plus_minus, ranked_by, ranks, stage
 from arbiter.cli.submission import read_version
 from arbiter.errors import UsageError
@@ -33,8 +33,8 @@ SittingId = Annotated[str, typer.Argument(metavar="SITTING", help="TOURNAMENT/MA
 class TournamentClient:
     """Calls of one user; close it by leaving its ``with`` statement. Raises as `Client` does."""
 
-    def __init__(self, server: str | None, token: str | None, ca: Path | None, plain_text: bool) -> None:
-        self._client = Client(server_of(server, token, ca, plain_text))
+    def __init__(self, server: str | None, token_file: Path | None, ca: Path | None, plain_text: bool) -> None:
+        self._client = Client(server_of(server, token_file, ca, plain_text))
         self.stub = tournament_pb2_grpc.TournamentServiceStub(self._client.channel)
         self.call = self._client.call
         self.follow = self._client.follow
@@ -61,7 +61,7 @@ def create(
     ] = "",
     start: Annotated[bool, typer.Option("--start", help="And let it be played.")] = False,
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
 ) -> None:
@@ -73,7 +73,7 @@ def create(
     except UnicodeDecodeError as error:
         raise UsageError(f"{file}: is not UTF-8 text; a tournament file is TOML") from error
     chosen = request_id or hashlib.sha256(definition.encode()).hexdigest()[:40]
-    with TournamentClient(server, token, ca, plain_text) as client:
+    with TournamentClient(server, token_file, ca, plain_text) as client:
         request = pb.CreateTournamentRequest(definition=definition, request_id=chosen)
         with about(file):
             made = client.call(client.stub.CreateTournament, request).tournament
@@ -91,14 +91,14 @@ def enter(
     ],
     side: Annotated[str, typer.Option("--side", help="The side it plays for, where the rule set has teams.")] = "",
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
 ) -> None:
     """Enter a bot of one's own into a draft, or change which version of it is entered."""
-    named = version.removesuffix("@latest")
-    bot, number = read_version(named) if "@" in named else (named, 0)
-    with TournamentClient(server, token, ca, plain_text) as client:
+    name, at, wanted = version.partition("@")
+    bot, number = (name, 0) if not at or wanted == "latest" else read_version(version)
+    with TournamentClient(server, token_file, ca, plain_text) as client:
         request = pb.EnterTournamentRequest(tournament=tournament, bot=bot, number=number, side=side)
         answer = client.call(client.stub.EnterTournament, request)
     errors.print(one_line(f"{answer.entered} is entered; {_said(answer.tournament)}"), markup=False, highlight=False)
@@ -109,12 +109,12 @@ def withdraw(
     tournament: TournamentId,
     bot: Annotated[str, typer.Argument(metavar="BOT", help="Name of the bot.")],
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
 ) -> None:
     """Take an entry back, while the tournament is a draft."""
-    with TournamentClient(server, token, ca, plain_text) as client:
+    with TournamentClient(server, token_file, ca, plain_text) as client:
         request = pb.WithdrawFromTournamentRequest(tournament=tournament, bot=bot)
         left = client.call(client.stub.WithdrawFromTournament, request).tournament
     errors.print(f"{bot} is not entered any more; {_said(left)}", markup=False, highlight=False)
@@ -124,12 +124,12 @@ def withdraw(
 def schedule(
     tournament: TournamentId,
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
 ) -> None:
     """Close a draft: nobody enters or leaves any more. For the host."""
-    with TournamentClient(server, token, ca, plain_text) as client:
+    with TournamentClient(server, token_file, ca, plain_text) as client:
         request = pb.ScheduleTournamentRequest(tournament=tournament)
         closed = client.call(client.stub.ScheduleTournament, request).tournament
     errors.print(f"{_said(closed)}, with {', '.join(closed.entrants)}", markup=False, highlight=False)
@@ -140,12 +140,12 @@ def schedule(
 def start(
     tournament: TournamentId,
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
 ) -> None:
     """Let a tournament be played, a draft after closing it, or go on after a failure. For the host."""
-    with TournamentClient(server, token, ca, plain_text) as client:
+    with TournamentClient(server, token_file, ca, plain_text) as client:
         request = pb.StartTournamentRequest(tournament=tournament)
         started = client.call(client.stub.StartTournament, request).tournament
     errors.print(_said(started), markup=False, highlight=False)
@@ -156,12 +156,12 @@ def start(
 def pause(
     tournament: TournamentId,
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
 ) -> None:
     """Stop a running tournament within a second; what is being played is played again later. For the host."""
-    with TournamentClient(server, token, ca, plain_text) as client:
+    with TournamentClient(server, token_file, ca, plain_text) as client:
         request = pb.PauseTournamentRequest(tournament=tournament)
         errors.print(_said(client.call(client.stub.PauseTournament, request).tournament), markup=False, highlight=False)
 
@@ -170,12 +170,12 @@ def pause(
 def resume(
     tournament: TournamentId,
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
 ) -> None:
     """Go on with a paused tournament. For the host."""
-    with TournamentClient(server, token, ca, plain_text) as client:
+    with TournamentClient(server, token_file, ca, plain_text) as client:
         request = pb.ResumeTournamentRequest(tournament=tournament)
         errors.print(
             _said(client.call(client.stub.ResumeTournament, request).tournament), markup=False, highlight=False
@@ -186,12 +186,12 @@ def resume(
 def cancel(
     tournament: TournamentId,
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
 ) -> None:
     """End a tournament for good; what was recorded stays. For the host."""
-    with TournamentClient(server, token, ca, plain_text) as client:
+    with TournamentClient(server, token_file, ca, plain_text) as client:
         request = pb.CancelTournamentRequest(tournament=tournament)
         errors.print(
             _said(client.call(client.stub.CancelTournament, request).tournament), markup=False, highlight=False
@@ -200,13 +200,13 @@ def cancel(
 
 @app.command("list")
 def list_(
-    server: ServerAddress = None, token: ApiToken = None, ca: Authority = None, plain_text: Plain = False
+    server: ServerAddress = None, token_file: TokenFile = None, ca: Authority = None, plain_text: Plain = False
 ) -> None:
     """List tournaments, newest first."""
     table = Table()
     for name in ("id", "state", "rules", "entrants", "sittings", "hands"):
         table.add_column(name)
-    with TournamentClient(server, token, ca, plain_text) as client:
+    with TournamentClient(server, token_file, ca, plain_text) as client:
         page = ""
         while True:
             request = pb.ListTournamentsRequest(page_token=page)
@@ -224,13 +224,13 @@ def list_(
 def watch(
     tournament: TournamentId,
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
 ) -> None:
     """Follow a tournament to its end. Exit status 1 unless it is completed."""
     last = pb.Tournament()
-    with TournamentClient(server, token, ca, plain_text) as client, Following() as following:
+    with TournamentClient(server, token_file, ca, plain_text) as client, Following() as following:
         request = pb.WatchTournamentRequest(tournament=tournament)
         for response in client.follow(client.stub.WatchTournament, request):
             last = response.tournament
@@ -246,12 +246,12 @@ def watch(
 def standings(
     tournament: TournamentId,
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
 ) -> None:
     """Show the standings: of complete matches alone."""
-    with TournamentClient(server, token, ca, plain_text) as client:
+    with TournamentClient(server, token_file, ca, plain_text) as client:
         found = client.call(client.stub.GetStandings, pb.GetStandingsRequest(tournament=tournament))
     direction = "fewer is better" if found.lowest_wins else "more is better"
     heading, meaning = ranked_by(found.format)
@@ -299,12 +299,12 @@ def export(
         Path | None, typer.Option("--output", "-o", show_default=False, help="By default ID.tar.gz in this folder.")
     ] = None,
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
 ) -> None:
     """Write all that may be known of a tournament to an archive: plan, standings, replays and seeds of what is over."""
-    with TournamentClient(server, token, ca, plain_text) as client, Following() as following:
+    with TournamentClient(server, token_file, ca, plain_text) as client, Following() as following:
         whole = client.call(client.stub.GetTournament, pb.GetTournamentRequest(tournament=tournament)).tournament.id
         target = file or Path(f"{whole}.tar.gz")
         with writing(target) as sink:
@@ -334,12 +334,12 @@ def writing(target: Path) -> Iterator[BinaryIO]:
 def replay(
     sitting: SittingId,
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
 ) -> None:
     """Write the replay of a sitting to standard output, as JSON Lines for arbiter replay show."""
-    with TournamentClient(server, token, ca, plain_text) as client:
+    with TournamentClient(server, token_file, ca, plain_text) as client:
         try:
             request = pb.GetReplayRequest(sitting=sitting)
             for part in client.stub.GetReplay(request, metadata=client.metadata):
@@ -353,12 +353,12 @@ def replay(
 def logs(
     sitting: SittingId,
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
 ) -> None:
     """Show what one's own bots wrote in a sitting, and how they ended; the host sees those of all."""
-    with TournamentClient(server, token, ca, plain_text) as client:
+    with TournamentClient(server, token_file, ca, plain_text) as client:
         found = client.call(client.stub.GetSittingLogs, pb.GetSittingLogsRequest(sitting=sitting))
     for log in found.logs:
         output.print(one_line(f"{log.entrant}: {log.ending}"), style="bold", markup=False, highlight=False)

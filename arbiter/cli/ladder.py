@@ -10,7 +10,7 @@ import typer
 from arbiter.api.ladder.v1 import ladder_pb2 as pb
 from arbiter.api.ladder.v1 import ladder_pb2_grpc
 from arbiter.cli.console import errors, output, print_json, results_console
-from arbiter.cli.dialling import ApiToken, Authority, Client, Plain, ServerAddress, server_of
+from arbiter.cli.dialling import Authority, Client, Plain, ServerAddress, TokenFile, server_of
 from arbiter.cli.ladder_text import (
     history_chart,
     history_dict,
@@ -49,7 +49,7 @@ def enter(
     bot: Bot,
     ladder: Ladder = "",
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
     data_dir: DataDir = None,
@@ -62,7 +62,7 @@ def enter(
     fails.
     """
     if server:
-        with _LadderClient(server, token, ca, plain_text) as client:
+        with _LadderClient(server, token_file, ca, plain_text) as client:
             request = pb.EnterLadderRequest(version=bot, ladder=ladder)
             entered = client.call(client.stub.EnterLadder, request)
     else:
@@ -81,14 +81,14 @@ def leave(
     bot: Bot,
     ladder: Ladder = "",
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
     data_dir: DataDir = None,
 ) -> None:
     """Take a version off the ladder; its results and its rating stay."""
     if server:
-        with _LadderClient(server, token, ca, plain_text) as client:
+        with _LadderClient(server, token_file, ca, plain_text) as client:
             left = client.call(client.stub.LeaveLadder, pb.LeaveLadderRequest(version=bot, ladder=ladder)).ladder
     else:
         need_server()
@@ -102,7 +102,7 @@ def leave(
 def show(
     ladder: Ladder = "",
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
     data_dir: DataDir = None,
@@ -110,7 +110,7 @@ def show(
 ) -> None:
     """Show the leaderboard."""
     if server:
-        with _LadderClient(server, token, ca, plain_text) as client:
+        with _LadderClient(server, token_file, ca, plain_text) as client:
             found = client.call(client.stub.GetLeaderboard, pb.GetLeaderboardRequest(ladder=ladder))
     else:
         need_server()
@@ -125,7 +125,7 @@ def history(
     bot: Bot,
     ladder: Ladder = "",
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
     data_dir: DataDir = None,
@@ -133,7 +133,7 @@ def history(
 ) -> None:
     """Draw what a version's rating was after each of its matches."""
     if server:
-        with _LadderClient(server, token, ca, plain_text) as client:
+        with _LadderClient(server, token_file, ca, plain_text) as client:
             request = pb.GetHistoryRequest(version=bot, ladder=ladder)
             found = client.call(client.stub.GetHistory, request)
     else:
@@ -149,7 +149,7 @@ def next_(
     bot: Annotated[str, typer.Argument(metavar="[BOT]", help="A version; without it all matches are listed.")] = "",
     ladder: Ladder = "",
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
     data_dir: DataDir = None,
@@ -157,7 +157,7 @@ def next_(
 ) -> None:
     """List the matches that are played now and next."""
     if server:
-        with _LadderClient(server, token, ca, plain_text) as client:
+        with _LadderClient(server, token_file, ca, plain_text) as client:
             request = pb.ListUpcomingRequest(version=bot, ladder=ladder)
             found = client.call(client.stub.ListUpcoming, request)
     else:
@@ -198,8 +198,8 @@ def run(
 class _LadderClient:
     """Calls of one user; close it by leaving its ``with`` statement. Raises as `Client` does."""
 
-    def __init__(self, server: str | None, token: str | None, ca: Path | None, plain_text: bool) -> None:
-        self._client = Client(server_of(server, token, ca, plain_text))
+    def __init__(self, server: str | None, token_file: Path | None, ca: Path | None, plain_text: bool) -> None:
+        self._client = Client(server_of(server, token_file, ca, plain_text))
         self.stub = ladder_pb2_grpc.LadderServiceStub(self._client.channel)
         self.call = self._client.call
 

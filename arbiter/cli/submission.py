@@ -17,7 +17,7 @@ from rich.table import Table
 
 from arbiter.api.registry.v1 import registry_pb2 as pb
 from arbiter.cli.console import Following, errors, one_line, output, print_json, results_console
-from arbiter.cli.dialling import ApiToken, Authority, Plain, ServerAddress, about, server_of
+from arbiter.cli.dialling import Authority, Plain, ServerAddress, TokenFile, about, server_of, token_is_given
 from arbiter.cli.options import DataDir, Json, Unsafe, data_folder, server_is_installed
 from arbiter.cli.registry_client import RegistryClient
 from arbiter.errors import UsageError
@@ -33,7 +33,7 @@ def submit(
     commit: Annotated[str, typer.Option("--commit", help="Id of the commit that it was made from.")] = "",
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it is active or failed.")] = False,
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
     data_dir: DataDir = None,
@@ -51,7 +51,7 @@ def submit(
     A broken upload is taken up again where it broke. Exit status 1 when it failed or was retired, with --wait unless it
     became active.
     """
-    place = _place(server, token, ca, plain_text, data_dir, rules or (), unsafe_processes)
+    place = _place(server, token_file, ca, plain_text, data_dir, rules or (), unsafe_processes)
     with tempfile.TemporaryFile() as file, place as client:
         package = cast("BinaryIO", file)
         packed = pack(folder, package)
@@ -89,14 +89,14 @@ def submit(
 
 def list_bots(
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> None:
     """List all bots with their newest versions."""
-    with _place(server, token, ca, plain_text, data_dir) as client:
+    with _place(server, token_file, ca, plain_text, data_dir) as client:
         found = list(client.bots())
     if json:
         print_json(
@@ -116,14 +116,14 @@ def list_bots(
 def versions(
     bot: Annotated[str, typer.Argument(metavar="BOT", help="Name of a bot; without it, of all.")] = "",
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> None:
     """List the versions of a bot, or of all bots."""
-    with _place(server, token, ca, plain_text, data_dir) as client:
+    with _place(server, token_file, ca, plain_text, data_dir) as client:
         found = list(client.versions(bot))
     if json:
         print_json([version_to_dict(version) for version in found])
@@ -141,14 +141,14 @@ def versions(
 def builds(
     bot: Annotated[str, typer.Argument(metavar="BOT", help="Name of a bot; without it, of all.")] = "",
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> None:
     """List the builds of a bot's versions, or of all. Many runtimes build nothing."""
-    with _place(server, token, ca, plain_text, data_dir) as client:
+    with _place(server, token_file, ca, plain_text, data_dir) as client:
         found = [build_to_dict(build) for build in client.builds(bot)]
     if json:
         print_json(found)
@@ -168,14 +168,14 @@ def logs(
         int | None, typer.Option("--build", min=1, show_default=False, help="What this build wrote, and nothing else.")
     ] = None,
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
     data_dir: DataDir = None,
 ) -> None:
     """Show what building a version and trying it out wrote. For its owner and the host."""
     bot, number = read_version(version)
-    with _place(server, token, ca, plain_text, data_dir) as client:
+    with _place(server, token_file, ca, plain_text, data_dir) as client:
         written = client.log(bot, number) if build is None else client.build_log(bot, number, build)
         for line in written.splitlines():
             output.print(one_line(line), markup=False, highlight=False, soft_wrap=True)
@@ -184,20 +184,20 @@ def logs(
 def retire(
     version: Annotated[str, typer.Argument(metavar="BOT@N", help="A version, such as mybot@3.")],
     server: ServerAddress = None,
-    token: ApiToken = None,
+    token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
     data_dir: DataDir = None,
 ) -> None:
     """Take a version back: it is not scheduled any more."""
     bot, number = read_version(version)
-    with _place(server, token, ca, plain_text, data_dir) as client:
+    with _place(server, token_file, ca, plain_text, data_dir) as client:
         errors.print(one_line(_said(client.retire(bot, number))), markup=False, highlight=False)
 
 
 def _place(
     server: str | None,
-    token: str | None,
+    token_file: Path | None,
     ca: Path | None,
     plain_text: bool,
     data_dir: Path | None,
@@ -209,8 +209,8 @@ def _place(
     Raises:
         UsageError: no service is named, and this is no machine that keeps bots.
     """
-    if server is not None or token is not None or not server_is_installed():
-        return RegistryClient(server_of(server, token, ca, plain_text))
+    if server is not None or token_is_given(token_file) or not server_is_installed():
+        return RegistryClient(server_of(server, token_file, ca, plain_text))
     from arbiter.cli.local import LocalOptions
     from arbiter.cli.local_bots import LocalBots
 

@@ -11,6 +11,7 @@ import arbiter
 from arbiter.cli.options import DATABASE_URL
 from arbiter.match.routes import SERVICE
 from arbiter.supervisor.children import Command
+from arbiter.telemetry import read_listen
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,5 +87,5 @@ def _port(listen: str | None, number: int) -> str:
     """Where worker ``number`` serves metrics: so many ports on; nowhere when the command does not."""
     if listen is None:
         return ""
-    host, _, port = listen.rpartition(":")
-    return f"{host}:{int(port) + number}"
+    host, port = read_listen(listen)
+    return f"{host}:{port + number}"

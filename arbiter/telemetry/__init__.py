@@ -4,8 +4,8 @@
 health, :mod:`~arbiter.telemetry.logs` sets logging up.
 """
 
-from arbiter.telemetry.endpoint import Check, Endpoint
+from arbiter.telemetry.endpoint import Check, Endpoint, read_listen
 from arbiter.telemetry.logs import log_context, set_up_logging
 
-__all__ = ["Check", "Endpoint", "log_context", "set_up_logging"]
+__all__ = ["Check", "Endpoint", "log_context", "read_listen", "set_up_logging"]
 """Metrics are used by their module: ``metrics.HANDS.inc()``."""

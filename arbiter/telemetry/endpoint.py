@@ -24,6 +24,14 @@ Check = Callable[[], str | None]
 _TEXT: Final = "text/plain; charset=utf-8"
 
 
+def read_listen(listen: str) -> tuple[str, int]:
+    """Host and port of ``HOST:PORT``; raises `UsageError`."""
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isdecimal() or len(port) > 5 or int(port) > 65535:
+        raise UsageError(f"can't serve metrics at {listen!r}: write HOST:PORT, such as 127.0.0.1:9171")
+    return host, int(port)
+
+
 class Endpoint:
     """Serves at ``HOST:PORT`` while it is entered, in threads of its own that end with the process.
 
@@ -38,10 +46,8 @@ class Endpoint:
     """
 
     def __init__(self, listen: str, checks: Mapping[str, Check], registry: CollectorRegistry = REGISTRY) -> None:
-        host, _, port = listen.rpartition(":")
-        if not host or not port.isdecimal() or int(port) > 65535:
-            raise UsageError(f"can't serve metrics at {listen!r}: write HOST:PORT, such as 127.0.0.1:9171")
-        self._place: Final = (host.strip("[]"), int(port))
+        host, port = read_listen(listen)
+        self._place: Final = (host.strip("[]"), port)
         self._handler: Final = _handler(dict(checks), registry)
         self._server: ThreadingHTTPServer | None = None
         self.address = listen

@@ -65,7 +65,7 @@ def test_a_refusal_names_the_folder(call: Call, bot: Path, tmp_path: Path) -> No
     ["arbiter.example.org", "https://arbiter.example.org:7171", "unix:", "a b:7", "::1:7171", "host:", ":7171"],
 )
 def test_an_address_of_another_form_is_refused_at_once(call: Call, bot: Path, address: str) -> None:
-    refused = call("bot", "submit", bot, "--server", address, "--token", "x")
+    refused = call("bot", "submit", bot, "--server", address)
     assert refused.status == 2
     assert refused.errors.startswith(
         f"error: --server {address!r}: write HOST:PORT, such as arbiter.example.org:7171, or"
@@ -76,17 +76,45 @@ def test_an_address_of_another_form_is_refused_at_once(call: Call, bot: Path, ad
 @pytest.mark.parametrize(
     "address", ["arbiter.example.org:7171", "127.0.0.1:1", "[2001:db8::1]:7171", "unix:/run/a.sock"]
 )
-def test_others_are_taken(address: str) -> None:
-    assert server_of(address, "x", None, False).address == address
+def test_others_are_taken(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARBITER_API_TOKEN", "x")
+    assert server_of(address, None, None, False).address == address
 
 
-def test_a_token_without_a_service_is_no_local_call(call: Call, bot: Path) -> None:
-    refused = call("bot", "submit", bot, "--token", "x")
+def test_a_token_is_in_a_file_or_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never among a command's arguments, which every user of the machine can read."""
+    file = tmp_path / "token"
+    monkeypatch.setenv("ARBITER_API_TOKEN", " arb_one\n")
+    assert server_of("host:1", None, None, False).token == "arb_one"
+    file.write_text("arb_two\n")
+    assert server_of("host:1", file, None, False).token == "arb_two", "what is named counts first"
+    for content, said in (
+        (b"\n", f"no token in {file}"),
+        (b"arb\xff", "characters that no token"),
+        (b"a\nb", "characters"),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(UsageError, match=said):
+            server_of("host:1", file, None, False)
+    with pytest.raises(
+        UsageError, match="can't be read: No such file or directory; name the file that holds the token"
+    ):
+        server_of("host:1", tmp_path / "nowhere", None, False)
+
+
+def test_no_command_takes_a_token_as_an_argument(call: Call) -> None:
+    for command in (("bot", "list"), ("service", "list"), ("ladder", "show"), ("gate", "a", "--against", "b")):
+        refused = call(*command, "--token", "arb_x")
+        assert (refused.status, "No such option: --token" in refused.errors) == (2, True)
+
+
+def test_a_token_without_a_service_is_no_local_call(call: Call, bot: Path, tmp_path: Path) -> None:
+    refused = call("bot", "submit", bot, "--token-file", tmp_path / "token")
     assert (refused.status, refused.errors) == (
         2,
         "error: no service is named; give --server HOST:PORT or set ARBITER_SERVER\n",
     )
-    with pytest.raises(UsageError, match="no token; set ARBITER_API_TOKEN"):
+    with pytest.raises(UsageError, match="no token in ARBITER_API_TOKEN; put the one there that"):
         server_of("host:1", None, None, False)
 
 

@@ -339,8 +339,10 @@ def test_a_gate_that_is_over_gets_no_more_boards(call: Call, stopped: Path) -> N
     ],
 )
 def test_mistakes_at_a_service_are_named_before_it_is_called(
-    call: Call, arguments: tuple[str, ...], message: str
+    call: Call, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    outcome = call("gate", *arguments, "--server", "unix:/nowhere.sock", "--token", "arb_x")
+    token = tmp_path / "token"
+    token.write_text("arb_x\n")
+    outcome = call("gate", *arguments, "--server", "unix:/nowhere.sock", "--token-file", token)
     assert (outcome.status, outcome.output) == (2, "")
     assert message in outcome.errors

@@ -53,7 +53,9 @@ def test_metrics_health_and_readiness_are_told_over_http() -> None:
             Endpoint(endpoint.address, {}).__enter__()
 
 
-@pytest.mark.parametrize("listen", ["", "9171", "localhost", "localhost:http", "localhost:70000"])
+@pytest.mark.parametrize(
+    "listen", ["", "9171", "localhost", "localhost:http", "localhost:70000", f"localhost:{'9' * 5000}"]
+)
 def test_what_is_no_address_for_metrics_is_refused(listen: str) -> None:
     with pytest.raises(UsageError, match="write HOST:PORT"):
         Endpoint(listen, {})

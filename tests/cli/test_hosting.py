@@ -1,0 +1,91 @@
+"""``arbiter service`` as a host and a contestant type it, against a service in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from arbiter.store import Scope
+from tests.cli.conftest import Call, Outcome
+from tests.service.test_entering import OPEN, Contestant, accept
+from tests.service.test_registry import Service, serving
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    with serving(tmp_path, validate=accept) as found:
+        yield found
+
+
+@pytest.fixture
+def ada(service: Service) -> Iterator[Contestant]:
+    caller = Contestant(service, "ada")
+    for name in ("lowest", "uniform", "careful", "batch", "montecarlo"):
+        caller.submit(name)
+    yield caller
+    caller.close()
+
+
+class Users:
+    """Runs ``arbiter service`` for a user."""
+
+    def __init__(self, call: Call, service: Service, folder: Path) -> None:
+        self._call = call
+        self._service = service
+        self._folder = folder
+
+    def __call__(self, owner: str, *arguments: str | Path) -> Outcome:
+        token = self._folder / owner
+        if not token.exists():
+            scope = Scope.HOST if owner == "hal" else Scope.CONTESTANT
+            token.write_text(self._service.token(owner, scope))
+        where = ("--server", self._service.address, "--token-file", token)
+        return self._call("service", *arguments, *where)
+
+
+@pytest.fixture
+def user(call: Call, service: Service, tmp_path: Path) -> Users:
+    folder = tmp_path / "tokens"
+    folder.mkdir()
+    return Users(call, service, folder)
+
+
+def test_a_draft_from_its_file_to_its_start(user: Users, ada: Contestant, tmp_path: Path) -> None:
+    file = tmp_path / "open.toml"
+    file.write_text(OPEN.replace("per_owner = 2", "per_owner = 9") + '[[entrants]]\nbot = "careful"\n')
+    made = user("hal", "create", file)
+    cup = made.output.strip()
+    assert made.errors == f"{cup} is draft\n"
+    for typed, entered in (("lowest", 1), ("uniform@latest", 1), ("batch@1", 1), ("montecarlo", 1)):
+        said = f"{typed.partition('@')[0]}@{entered} is entered; {cup} is draft\n"
+        assert user("ada", "enter", "open", typed).errors == said
+    ada.retire("uniform", 1)
+    ada.submit("careful", "two")
+    closed = user("hal", "schedule", "open")
+    left_out = "left out: uniform@1: it is retired\n"
+    assert closed.errors == f"{cup} is scheduled, with careful@2, lowest@1, batch@1, montecarlo@1\n{left_out}"
+    assert user("hal", "start", "open").errors == f"{cup} is running\n{left_out}"
+
+
+def test_what_names_no_version_is_refused_in_one_line(user: Users, ada: Contestant, tmp_path: Path) -> None:
+    file = tmp_path / "open.toml"
+    file.write_text(OPEN)
+    user("hal", "create", file)
+    for typed, said in (
+        ("", "there is no bot ''"),
+        ("@", "'@' names no version; write BOT@N"),
+        ("@latest", "there is no bot ''"),
+        ("lowest@", "'lowest@' names no version; write BOT@N"),
+        ("lowest@0", "'lowest@0' names no version"),
+        ("lowest@1@latest", "'lowest@1@latest' names no version"),
+        ("a@lowest@1", "a@lowest"),
+        ("lowest@99", "there is no version lowest@99"),
+        ("lowest@999999999999", "names no version"),
+        ("low\nest", "there is no bot"),
+    ):
+        refused = user("ada", "enter", "open", typed)
+        assert (refused.status, refused.output, refused.errors.count("\n")) == (2, "", 1)
+        assert refused.errors.startswith("error: ")
+        assert said in refused.errors

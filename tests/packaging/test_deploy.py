@@ -27,7 +27,7 @@ OPERATIONS = (REPOSITORY / "docs" / "operations.md").read_text()
 NAMED = re.compile(r"ARBITER_[A-Z_]+[A-Z]")
 INTERNAL = {"ARBITER_RUN_DIR", "ARBITER_CACHE_DIR", "ARBITER_SPOOL_DIR", "ARBITER_HIDDEN", "ARBITER_WORKER_NAME"}
 """What commands tell the workers that they start."""
-OTHERS = {"ARBITER_TOKEN", "ARBITER_ADDRESS", "ARBITER_API_TOKEN", "ARBITER_SERVER"}
+OTHERS = {"ARBITER_TOKEN", "ARBITER_ADDRESS", "ARBITER_API_TOKEN", "ARBITER_API_TOKEN_FILE", "ARBITER_SERVER"}
 """What bots and contestants are told."""
 
 

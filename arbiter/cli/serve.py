@@ -55,6 +55,15 @@ Rules = Annotated[
     list[str] | None,
     typer.Option("--rules", help="A rule set in which new versions are tried out; by default black_lady."),
 ]
+Limits = Annotated[
+    Path | None,
+    typer.Option(
+        "--limits",
+        envvar="ARBITER_LIMITS",
+        show_default=False,
+        help="A TOML file with what contestants and callers may have, where that is not the default.",
+    ),
+]
 Processes = Annotated[
     int | None,
     typer.Option(
@@ -97,6 +106,7 @@ def up(
     self_signed: SelfSigned = None,
     plain: Plain = False,
     rules: Rules = None,
+    limits: Limits = None,
     workers: Processes = None,
     worker_listen: Listen = None,
     drain: Drain = 60.0,
@@ -111,7 +121,9 @@ def up(
     from arbiter.cli.event import open_store
     from arbiter.cli.running import run_service
     from arbiter.cli.service import ServiceOptions, everything
+    from arbiter.service.host_limits import HostLimits
 
+    allowed = HostLimits.from_file(limits)
     data = data_folder(data_dir)
     with open_store(data) as store:
         public, for_workers = _credentials(data, (listen, worker_listen), tls_certificate, tls_key, self_signed, plain)
@@ -122,6 +134,7 @@ def up(
             unsafe_processes=unsafe_processes,
             listen=listen,
             credentials=public,
+            limits=allowed,
             rules=tuple(rules or ("black_lady",)),
             worker_listen=worker_listen,
             worker_credentials=for_workers,
@@ -139,6 +152,7 @@ def serve(
     self_signed: SelfSigned = None,
     plain: Plain = False,
     rules: Rules = None,
+    limits: Limits = None,
     worker_listen: Listen = DEFAULT_WORKER_LISTEN,
     redis_url: RedisUrl = None,
     metrics: Metrics = None,
@@ -150,7 +164,9 @@ def serve(
     from arbiter.cli.event import open_store
     from arbiter.cli.running import run_service
     from arbiter.cli.service import ServiceOptions, api_alone
+    from arbiter.service.host_limits import HostLimits
 
+    allowed = HostLimits.from_file(limits)
     data = data_folder(data_dir)
     with open_store(data) as store:
         public, for_workers = _credentials(data, (listen, worker_listen), tls_certificate, tls_key, self_signed, plain)
@@ -160,6 +176,7 @@ def serve(
             unsafe_processes=unsafe_processes,
             listen=listen,
             credentials=public,
+            limits=allowed,
             rules=tuple(rules or ("black_lady",)),
             worker_listen=worker_listen,
             worker_credentials=for_workers,

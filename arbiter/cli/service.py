@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -27,6 +27,7 @@ from arbiter.registry.sweeping import Sweeper
 from arbiter.registry.validation import Validator
 from arbiter.service import WorkerServer, WorkerTokens
 from arbiter.service.gate_service import GateServicer
+from arbiter.service.host_limits import HostLimits
 from arbiter.service.ladder_service import LadderServicer
 from arbiter.service.public import PublicServer
 from arbiter.service.rates import Rates
@@ -73,6 +74,8 @@ class ServiceOptions:
     """Where callers dial."""
     credentials: grpc.ServerCredentials | None = None
     """For TLS there; None for plain text."""
+    limits: HostLimits = field(default_factory=HostLimits)
+    """What contestants and callers may have."""
     rules: tuple[str, ...] = ()
     """Names of the rule sets in which new versions are tried out."""
     worker_listen: str | None = None
@@ -236,9 +239,9 @@ async def _api(stack: AsyncExitStack, store: Store, options: ServiceOptions, sta
     contents = bots_in(data)
     builder = Builder(contents, data / "staging", unsafe=options.unsafe_processes, hidden=(data,))
     cage = choose_cage(options.unsafe_processes, [data], settings)
-    life = Life(
-        store, contents, builder, Validator(cage, {name: rule_set(name) for name in options.rules}), settings.runtimes
-    )
+    validator = Validator(cage, {name: rule_set(name) for name in options.rules})
+    quota, calls = options.limits.quota, options.limits.calls
+    life = Life(store, contents, builder, validator, settings.runtimes, quota)
     stack.enter_context(versions_lock(data))
     client = redis_client(options.redis_url, REDIS_PATIENCE)
     stack.push_async_callback(client.aclose)
@@ -247,13 +250,15 @@ async def _api(stack: AsyncExitStack, store: Store, options: ServiceOptions, sta
     if options.worker_listen is not None:
         for_workers = WorkerServer(desk, contents, tokens, options.worker_listen, options.worker_credentials)
         worker_address = (await stack.enter_async_context(for_workers)).address
-    kept = Registry(store, contents, data / "registry")
+    kept = Registry(store, contents, data / "registry", quota)
     registry = RegistryServicer(store, kept, life.wake)
     sweeper = Sweeper(store, contents, kept.uploads, (data / "staging", data / "registry" / "staging"))
     tournaments = TournamentServicer(store, Hosting(store, contents), started)
-    gates = GateServicer(store, GateHosting(store, contents), started)
+    gates = GateServicer(store, GateHosting(store, contents, quota), started)
     ladders = LadderServicer(store, LadderHosting(store, contents), started)
     servicers = (registry, tournaments, gates, ladders)
-    server = PublicServer(*servicers, store.accounts, options.listen, options.credentials, rates=Rates(client))
+    server = PublicServer(
+        *servicers, store.accounts, options.listen, options.credentials, limits=calls, rates=Rates(client)
+    )
     address = (await stack.enter_async_context(server)).address
     return _Api(address, worker_address, tokens, desk, (life.run, sweeper.run))

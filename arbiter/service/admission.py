@@ -8,13 +8,10 @@ and writes their messages itself, with an eye on the clock.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import inspect
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
-from datetime import UTC, datetime
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from typing import Any, Final
 
 import grpc
@@ -22,17 +19,11 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from arbiter.errors import UsageError
-from arbiter.identity import Unauthenticated, authenticate
-from arbiter.service.calls import Context, answering, bearer, calling
+from arbiter.service.calls import Context, answering, calling
 from arbiter.service.limits import CallLimits, Kind, Silent, Slots, address_of
 from arbiter.service.rates import Rates
+from arbiter.service.recognition import Recognition
 from arbiter.store import Accounts, Token
-
-KNOWN: Final = 4096
-"""Tokens that are remembered as good."""
-
-KNOWN_FOR: Final = 3600.0
-"""Seconds for which they are: their calls are looked up even when others at the same address fail all the time."""
 
 Handler = Any
 """A method handler with asynchronous functions; grpc's own type of it knows only the others."""
@@ -53,12 +44,11 @@ class Admission(grpc.aio.ServerInterceptor):
     def __init__(
         self, accounts: Accounts, open_services: frozenset[str], limits: CallLimits, rates: Rates | None
     ) -> None:
-        self._accounts: Final = accounts
         self._open: Final = open_services
         self._limits: Final = limits
         self._rates: Final = rates
         self._slots: Final = Slots(limits.shares)
-        self._known: Final = OrderedDict[bytes, float]()
+        self._recognition: Final = Recognition(accounts, limits, self._slots, rates)
 
     async def intercept_service(self, continuation, handler_call_details):  # type: ignore[no-untyped-def]
         """See grpc.aio.ServerInterceptor, whose typing leaves this out."""
@@ -76,9 +66,11 @@ class Admission(grpc.aio.ServerInterceptor):
                     ):
                         await self._serve(handler, context, None)
                 else:
-                    token = await self._let_in(handler, context)
-                    with calling(token):
-                        await self._serve(handler, context, token)
+                    streams = _streams(handler)
+                    token = await self._recognition.let_in(context, Kind.STREAM if streams else Kind.CALL)
+                    async with self._recognition.while_good(context) if streams else nullcontext():
+                        with calling(token):
+                            await self._serve(handler, context, token)
 
         return grpc.stream_stream_rpc_method_handler(
             admitted, handler.request_deserializer, handler.response_serializer
@@ -86,55 +78,10 @@ class Admission(grpc.aio.ServerInterceptor):
 
     async def _let_in_anybody(self, handler: Handler, context: Context) -> None:
         address = address_of(context.peer())
-        self._take(Kind.ANONYMOUS_STREAM if _streams(handler) else Kind.ANONYMOUS_CALL, address, context)
+        kind = Kind.ANONYMOUS_STREAM if _streams(handler) else Kind.ANONYMOUS_CALL
+        self._slots.take_until_done(kind, address, context)
         if self._rates is not None:
             await self._rates.check("calls without a token", address, self._limits.per_address)
-
-    async def _let_in(self, handler: Handler, context: Context) -> Token:
-        text = bearer(context)
-        mark = hashlib.sha256(text.encode()).digest()
-        if self._known.get(mark, 0.0) > time.monotonic():
-            token = await self._authenticate(text)
-        else:
-            token = await self._authenticate_stranger(text, address_of(context.peer()))
-            self._known[mark] = time.monotonic() + KNOWN_FOR
-            if len(self._known) > KNOWN:
-                self._known.popitem(last=False)
-        if self._rates is not None:
-            await self._rates.check("calls", token.id, self._limits.per_token)
-        self._take(Kind.STREAM if _streams(handler) else Kind.CALL, token.id, context)
-        return token
-
-    async def _authenticate(self, text: str) -> Token:
-        return await asyncio.to_thread(authenticate, self._accounts, text, datetime.now(UTC))
-
-    async def _authenticate_stranger(self, text: str, address: str) -> Token:
-        """The same, for no longer than an address may fail: a look into the database is what guessing costs us."""
-        give_back = self._slots.take(Kind.UNKNOWN, address)
-        try:
-            if self._rates is not None:
-                await self._check_failures(address, count=False)
-            try:
-                return await self._authenticate(text)
-            except Unauthenticated:
-                if self._rates is not None:
-                    await self._check_failures(address, count=True)
-                raise
-        finally:
-            give_back()
-
-    async def _check_failures(self, address: str, *, count: bool) -> None:
-        assert self._rates is not None
-        await self._rates.check("calls without a valid token", address, self._limits.failures, count=count)
-
-    def _take(self, kind: Kind, subject: str, context: Context) -> None:
-        """Count a call until gRPC is through with it, which may be later than its handler."""
-        give_back = self._slots.take(kind, subject)
-
-        def done(_: object) -> None:
-            give_back()
-
-        context.add_done_callback(done)  # type: ignore[arg-type]  # the stubs' type of it is a class that nothing derives
 
     async def _serve(self, handler: Handler, context: Context, token: Token | None) -> None:
         """Read what is asked, have it answered, and write the answer."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
@@ -67,6 +67,13 @@ _CODES: Final[tuple[tuple[type[ArbiterError], grpc.StatusCode, str], ...]] = (
 )
 """The first that fits: kind of error, code, reason."""
 
+_UNFORESEEN: Final = (grpc.StatusCode.INTERNAL, "INTERNAL")
+
+REASONS: Final[Mapping[str, grpc.StatusCode]] = {
+    reason: code for code, reason in (*((code, reason) for _, code, reason in _CODES), _UNFORESEEN)
+}
+"""All reasons that a refusal may have, with the code of each."""
+
 
 _caller: Final = ContextVar[Token]("caller")
 
@@ -85,7 +92,7 @@ async def answering(context: Context) -> AsyncIterator[None]:
         await _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "INVALID", "bytes that are no message of this call")
     except Exception:
         log.exception("a call failed")
-        await _refuse(context, grpc.StatusCode.INTERNAL, "INTERNAL", "an error of the service; its log says more")
+        await _refuse(context, *_UNFORESEEN, "an error of the service; its log says more")
 
 
 def bearer(context: Context) -> str:

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import IPv6Address, ip_address, ip_network
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
+
+import grpc
 
 from arbiter.errors import UsageError
 
@@ -54,6 +56,7 @@ class Share:
     """How many calls of a kind there may be at once."""
 
     total: int
+    """Of all callers."""
     each: int
     """Of one caller: a token, or an address where there is none."""
 
@@ -65,6 +68,16 @@ class Rate:
     calls: int
     seconds: float = 60.0
 
+    def __post_init__(self) -> None:
+        if self.calls > MOST_CALLS * self.seconds:
+            raise UsageError(f"calls: are {self.calls} within {self.seconds:g} s; {MOST_CALLS} a second are the most")
+
+
+MOST_CALLS: Final = 100_000
+"""Calls a second of the largest rate that can be counted."""
+
+LEAST_MESSAGE: Final = 320 * 1024
+"""Bytes of the smallest bound of messages: a chunk of an upload has to get through."""
 
 _SHARES: Final = MappingProxyType(
     {
@@ -82,6 +95,9 @@ class CallLimits:
     """What the public server allows. Times are in seconds."""
 
     shares: Mapping[Kind, Share] = field(default_factory=lambda: _SHARES)
+    """Calls at once."""
+    message_bytes: int = 1024 * 1024
+    """Largest message that is taken; packages come in chunks."""
     per_token: Rate = Rate(600)
     """Calls that show one token."""
     per_address: Rate = Rate(600)
@@ -100,6 +116,16 @@ class CallLimits:
     """Bytes per second that an upload must bring on the average..."""
     slow_start: float = 60.0
     """...once it has lasted so long."""
+    token_checks: float = 5.0
+    """Between two looks at the token of a stream: it ends when that is revoked or expires."""
+    connection_age: float = 3600.0
+    """Longest life of a connection..."""
+    connection_grace: float = 300.0
+    """...beside the time that its calls have then to finish."""
+
+    def __post_init__(self) -> None:
+        if not LEAST_MESSAGE <= self.message_bytes < 1 << 31:
+            raise UsageError(f"message_bytes: is {self.message_bytes}; write {LEAST_MESSAGE} to {(1 << 31) - 1}")
 
 
 class Slots:
@@ -131,6 +157,15 @@ class Slots:
                 del self._each[mine]
 
         return give_back
+
+    def take_until_done(self, kind: Kind, subject: str, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        """The same until gRPC is through with the call, which may be later than its handler."""
+        give_back = self.take(kind, subject)
+
+        def done(_: object) -> None:
+            give_back()
+
+        context.add_done_callback(done)  # type: ignore[arg-type]  # the stubs' type of it is a class that nothing derives
 
 
 def address_of(peer: str) -> str:

@@ -17,7 +17,7 @@ from arbiter.api.tournament.v1 import tournament_pb2, tournament_pb2_grpc
 from arbiter.service.admission import Admission
 from arbiter.service.gate_service import GateServicer
 from arbiter.service.ladder_service import LadderServicer
-from arbiter.service.limits import CallLimits
+from arbiter.service.limits import CallLimits, Kind
 from arbiter.service.listening import add_port
 from arbiter.service.rates import Rates
 from arbiter.service.registry_service import RegistryServicer
@@ -31,34 +31,30 @@ LADDER_SERVICE: Final = ladder_pb2.DESCRIPTOR.services_by_name["LadderService"].
 GATE_SERVICE: Final = gate_pb2.DESCRIPTOR.services_by_name["GateService"].full_name
 SERVICES: Final = (REGISTRY_SERVICE, TOURNAMENT_SERVICE, GATE_SERVICE, LADDER_SERVICE)
 
-MAX_MESSAGE_BYTES: Final = 1024 * 1024
-"""Largest message that is taken; packages come in chunks."""
-
 OPEN_SERVICES: Final = frozenset({health.SERVICE_NAME, reflection.SERVICE_NAME})
 """Those that need no token."""
 
-MAX_CALLS: Final = 2048
-"""Calls of which gRPC keeps anything at once. It is above all that the limits of callers let in, and bounds the memory
-for those that are being refused."""
+BEING_REFUSED: Final = 832
+"""Calls of which gRPC keeps anything at once, beside all that the limits of callers let in. It bounds the memory for
+those that are being refused."""
+
+BEING_REFUSED_EACH: Final = 16
+"""The same of one connection, beside the calls and streams that one token may have."""
 
 MOST_CONNECTIONS: Final = 10_000
 
 STOP_GRACE: Final = 2.0
 """Seconds that calls under way have to finish when the server stops."""
 
-_OPTIONS: Final = [
-    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+_OPTIONS: Final[list[tuple[str, int]]] = [
     ("grpc.so_reuseport", 0),
-    ("grpc.max_concurrent_streams", 64),
     # A caller that vanished is noticed, and one that pings all the time is sent away.
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
-    # Connections on which nothing happens go, and so do, in the end, those whose caller reads nothing.
+    # Connections on which nothing happens go.
     ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.max_connection_idle_ms", 300_000),
-    ("grpc.max_connection_age_ms", 3_600_000),
-    ("grpc.max_connection_age_grace_ms", 300_000),
 ]
 
 
@@ -96,11 +92,12 @@ class PublicServer:
     ) -> None:
         self._listen: Final = listen
         self._credentials: Final = credentials
-        admission = Admission(accounts, OPEN_SERVICES, limits or CallLimits(), rates)
+        limits = limits or CallLimits()
+        admission = Admission(accounts, OPEN_SERVICES, limits, rates)
         self._server: Final = grpc.aio.server(
             interceptors=[admission],
-            options=[*_OPTIONS, ("grpc.max_allowed_incoming_connections", _connections())],
-            maximum_concurrent_rpcs=MAX_CALLS,
+            options=_options(limits),
+            maximum_concurrent_rpcs=sum(share.total for share in limits.shares.values()) + BEING_REFUSED,
         )
         registry_pb2_grpc.add_RegistryServiceServicer_to_server(registry, self._server)
         tournament_pb2_grpc.add_TournamentServiceServicer_to_server(tournaments, self._server)
@@ -125,6 +122,19 @@ class PublicServer:
     ) -> None:
         await self._health.enter_graceful_shutdown()
         await self._server.stop(STOP_GRACE)
+
+
+def _options(limits: CallLimits) -> list[tuple[str, int]]:
+    each = limits.shares[Kind.CALL].each + limits.shares[Kind.STREAM].each + BEING_REFUSED_EACH
+    return [
+        *_OPTIONS,
+        ("grpc.max_receive_message_length", limits.message_bytes),
+        ("grpc.max_concurrent_streams", each),
+        # Those whose caller reads nothing go in the end.
+        ("grpc.max_connection_age_ms", round(limits.connection_age * 1000)),
+        ("grpc.max_connection_age_grace_ms", round(limits.connection_grace * 1000)),
+        ("grpc.max_allowed_incoming_connections", _connections()),
+    ]
 
 
 def _connections() -> int:

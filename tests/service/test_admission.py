@@ -9,7 +9,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import grpc
@@ -22,9 +24,12 @@ from arbiter.api.registry.v1 import registry_pb2 as pb
 from arbiter.api.registry.v1 import registry_pb2_grpc
 from arbiter.cli.registry_client import CHUNK
 from arbiter.errors import UsageError
+from arbiter.identity import DEFAULT_LIFETIME, authenticate
+from arbiter.service import recognition
 from arbiter.service.limits import CallLimits, Kind, Rate, RateLimited, Share, Slots, TooManyCalls, address_of
 from arbiter.service.public import REGISTRY_SERVICE
 from arbiter.service.rates import Rates
+from arbiter.store import Accounts, Token
 from tests.service.redis_process import counting, redis_server
 from tests.service.relay import calling_from
 from tests.service.test_registry import Service, package, refusal, serving, status_of, submit
@@ -284,6 +289,115 @@ def test_a_stream_without_a_token_does_not_live_for_ever(tmp_path: Path) -> None
         with pytest.raises(grpc.RpcError) as caught:
             next(call)
     assert refusal(caught.value)[1:] == ("SILENT", "streams without a token end after 0.3 s; call again")
+
+
+class TestATokenThatEnds:
+    """While its holder is known, and while a stream of theirs is open."""
+
+    def watch(self, service: Service, channel: grpc.Channel, token: str) -> Any:
+        stub = registry_pb2_grpc.RegistryServiceStub(channel)
+        metadata = (("authorization", f"Bearer {token}"),)
+        watch = stub.WatchVersion(pb.WatchVersionRequest(bot="lowest", number=1), metadata=metadata)
+        assert next(watch).version.number == 1
+        return watch
+
+    def test_streams_end_soon_after_it_is_revoked(self, tmp_path: Path) -> None:
+        with serving(tmp_path, limits=CallLimits(token_checks=0.1)) as service, ExitStack() as stack:
+            with service.client() as client:
+                submit(client, package())
+            revoked, other = service.token("eve"), service.token("bob")
+            channel = stack.enter_context(grpc.insecure_channel(service.address))
+            ended, goes_on = (self.watch(service, channel, token) for token in (revoked, other))
+            data = package(extra=b"more")
+            size, sha256 = data.seek(0, 2), hashlib.sha256(data.getvalue()).hexdigest()
+            released = threading.Event()
+
+            def halts() -> Iterator[pb.SubmitVersionRequest]:
+                yield pb.SubmitVersionRequest(header=pb.UploadHeader(request_id="two", size=size, sha256=sha256))
+                released.wait(30)
+
+            upload = registry_pb2_grpc.RegistryServiceStub(channel).SubmitVersion.future(
+                halts(), metadata=(("authorization", f"Bearer {revoked}"),)
+            )
+            service.store.accounts.revoke_token(revoked.split("_")[1], datetime.now(UTC))
+            for call in (lambda: next(ended), upload.result):
+                with pytest.raises(grpc.RpcError) as caught:
+                    call()
+                assert refusal(caught.value)[:2] == (grpc.StatusCode.UNAUTHENTICATED, "UNAUTHENTICATED")
+            released.set()
+            service.do(advance(service))
+            assert [each.version.state for each in goes_on][-1] == pb.VERSION_STATE_ACTIVE
+
+    def test_streams_end_soon_after_it_expires(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        ahead = timedelta(0)
+        monkeypatch.setattr(recognition, "datetime", SimpleNamespace(now=lambda zone: datetime.now(zone) + ahead))
+        with (
+            serving(tmp_path, limits=CallLimits(token_checks=0.1)) as service,
+            grpc.insecure_channel(service.address) as channel,
+        ):
+            with service.client() as client:
+                submit(client, package())
+            watch = self.watch(service, channel, service.token("eve"))
+            ahead = DEFAULT_LIFETIME
+            with pytest.raises(grpc.RpcError) as caught:
+                next(watch)
+            assert refusal(caught.value)[1] == "UNAUTHENTICATED"
+
+    def test_who_showed_it_is_a_stranger_again(self, tmp_path: Path) -> None:
+        """Looked up once more, and from then on within what an address may fail."""
+        with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as name, ExitStack() as stack:
+            redis = stack.enter_context(redis_server(Path(name)))
+            limits = CallLimits(failures=Rate(3, 600))
+            service = stack.enter_context(serving(tmp_path, limits=limits, redis_url=redis.url))
+            token = service.token()
+            client = stack.enter_context(service.client(token))
+            assert list(client.versions()) == []
+            service.store.accounts.revoke_token(token.split("_")[1], datetime.now(UTC))
+            for said in 3 * ["no valid token"] + 2 * ["3 calls without a valid token within 600 s are allowed"]:
+                with pytest.raises(UsageError, match=said):
+                    list(client.versions())
+
+    def test_one_that_is_known_is_looked_up_only_where_there_is_room(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nobody makes the service look into its database as often as they like."""
+        looks: list[str] = []
+
+        def counted(accounts: Accounts, text: str, now: datetime) -> Token:
+            looks.append(text)
+            return authenticate(accounts, text, now)
+
+        monkeypatch.setattr(recognition, "authenticate", counted)
+        with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as name, ExitStack() as stack:
+            redis = stack.enter_context(redis_server(Path(name)))
+            limits = CallLimits(per_token=Rate(3, 600))
+            service = stack.enter_context(serving(tmp_path, limits=limits, redis_url=redis.url))
+            client = stack.enter_context(service.client())
+            for _ in range(3):
+                assert list(client.versions()) == []
+            for _ in range(4):
+                with pytest.raises(UsageError, match="3 calls within 600 s"):
+                    list(client.versions())
+        assert len(looks) == 3
+
+    def test_one_that_is_used_stays_known(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """By the hour from its last call, not from its first."""
+        now = 1000.0
+        monkeypatch.setattr(recognition, "time", SimpleNamespace(monotonic=lambda: now))
+        with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as name, ExitStack() as stack:
+            redis = stack.enter_context(redis_server(Path(name)))
+            limits = CallLimits(failures=Rate(1, 600))
+            service = stack.enter_context(serving(tmp_path, limits=limits, redis_url=redis.url))
+            client = stack.enter_context(service.client())
+            assert list(client.versions()) == []
+            with service.client("nonsense") as stranger, pytest.raises(UsageError, match="no valid token"):
+                list(stranger.versions())
+            for _ in range(3):
+                now += 0.9 * recognition.KNOWN_FOR
+                assert list(client.versions()) == []
+            now += 1.1 * recognition.KNOWN_FOR
+            with pytest.raises(UsageError, match="1 calls without a valid token within 600 s are allowed"):
+                list(client.versions())
 
 
 @pytest.mark.parametrize(

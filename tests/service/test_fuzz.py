@@ -20,7 +20,8 @@ from arbiter.api.gate.v1 import gate_pb2
 from arbiter.api.ladder.v1 import ladder_pb2
 from arbiter.api.registry.v1 import registry_pb2 as pb
 from arbiter.api.tournament.v1 import tournament_pb2
-from arbiter.service.public import MAX_MESSAGE_BYTES, REGISTRY_SERVICE
+from arbiter.service.limits import CallLimits
+from arbiter.service.public import REGISTRY_SERVICE
 from arbiter.store import Scope
 from tests.service.test_registry import Service, package, serving, submit
 
@@ -153,7 +154,7 @@ def test_mutated_messages_are_refused(service: Service, chance: random.Random) -
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_huge_message_is_refused_before_it_is_read(service: Service, method: str) -> None:
-    huge = bytes(MAX_MESSAGE_BYTES + 1)
+    huge = bytes(CallLimits().message_bytes + 1)
     assert call(service, method, [huge]) is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 

@@ -48,7 +48,8 @@ class Spool:
                 continue
             except DecodeError:
                 log.error("%s: damaged on the disk; it is put aside", path)
-                path.rename(path.with_suffix(".damaged"))
+                with suppress(FileNotFoundError):  # another worker was quicker
+                    path.rename(path.with_suffix(".damaged"))
                 continue
             yield path, report
 

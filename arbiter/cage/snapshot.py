@@ -15,6 +15,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -22,6 +23,9 @@ from typing import BinaryIO
 from arbiter.errors import UsageError
 
 EXCLUDED = frozenset({"__pycache__", ".git"})
+COPYING = ".new-"
+"""How a folder is called into which a snapshot is being copied, up to what is drawn."""
+
 _CHUNK = 1 << 20
 
 
@@ -68,13 +72,14 @@ def take_snapshot(folder: Path, store: Path, limits: SnapshotLimits | None = Non
     bounds = limits or SnapshotLimits()
     entries = bot_files(folder, bounds)
     store.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=".new-", dir=store))
+    work = Path(tempfile.mkdtemp(prefix=COPYING, dir=store))
     try:
         copy = work / "copy"
         digest = _copy(entries, copy, bounds, folder)
         target = store / digest
         if target.exists() and not verify_snapshot(target):
-            os.rename(target, work / "damaged")
+            with suppress(FileNotFoundError):  # another process mends it too
+                os.rename(target, work / "damaged")
         if not target.exists():
             _flush(copy)
             _move(copy, target)
@@ -88,6 +93,14 @@ def verify_snapshot(path: Path) -> bool:
     """Tell whether a snapshot's folder still holds exactly what its name, the digest, says."""
     if not path.is_dir() or path.is_symlink():
         return False
+    try:
+        return _digest_of(path) == path.name
+    except FileNotFoundError:  # it is being deleted
+        return False
+
+
+def _digest_of(path: Path) -> str | None:
+    """The digest of a snapshot's folder; None when something in it is neither a file nor a folder."""
     total = hashlib.sha256()
     files: list[tuple[str, Path, os.stat_result]] = []
     for parent, folders, names in os.walk(path):
@@ -97,14 +110,14 @@ def verify_snapshot(path: Path) -> bool:
             if stat.S_ISREG(status.st_mode):
                 files.append((item.relative_to(path).as_posix(), item, status))
             elif not stat.S_ISDIR(status.st_mode):
-                return False
+                return None
     for relative, item, status in sorted(files, key=lambda file: os.fsencode(file[0])):
         content = hashlib.sha256()
         with item.open("rb") as source:
             while chunk := source.read(_CHUNK):
                 content.update(chunk)
         total.update(digest_record(relative, bool(status.st_mode & 0o111), status.st_size, content.digest()))
-    return total.hexdigest() == path.name
+    return total.hexdigest()
 
 
 def digest_record(relative: str, executable: bool, size: int, content: bytes) -> bytes:

@@ -8,6 +8,7 @@ from arbiter.packages.build import BuildEnd, Builder, BuildLimits, BuildResult
 from arbiter.packages.cache import BotCache
 from arbiter.packages.limits import PackageError, PackageLimits
 from arbiter.packages.packing import Packed, pack
+from arbiter.packages.removal import last_changed, remove
 from arbiter.packages.staging import StagingError
 from arbiter.packages.transfer import FileHeader, Receiver, TransferError, parts_of_version
 from arbiter.packages.unpacking import Contents, Unpacked, inspect, unpacked, unpacked_files
@@ -32,8 +33,10 @@ __all__ = [
     "VersionMissing",
     "Versions",
     "inspect",
+    "last_changed",
     "pack",
     "parts_of_version",
+    "remove",
     "unpacked",
     "unpacked_files",
 ]

@@ -6,6 +6,7 @@ and for S3 the extra ``s3``.
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import threading
 import time
@@ -93,9 +94,11 @@ class ObjectVersions:
         )
         with self._writing:
             for digest in list(deleted):
-                # Looked at again, for somebody may have put it meanwhile.
-                if time.time() - _seconds(self._files.modified(self._key(digest))) >= age:
-                    self._files.rm_file(self._key(digest))
+                # Looked at again, for somebody may have put or deleted it meanwhile.
+                modified = self._modified_at(self._key(digest))
+                if modified is not None and time.time() - modified >= age:
+                    with contextlib.suppress(FileNotFoundError):
+                        self._files.rm_file(self._key(digest))
                 else:
                     deleted.remove(digest)
         self._cache.sweep(kept, age)
@@ -111,14 +114,20 @@ class ObjectVersions:
             listed = self._files.ls(self._root, detail=True)
         except FileNotFoundError:
             return {}
-        names = {item["name"].rsplit("/", 1)[-1]: item["name"] for item in listed}
-        return {
-            name.removesuffix(_SUFFIX): _seconds(self._files.modified(path))
-            for name, path in names.items()
-            if name.endswith(_SUFFIX) and DIGEST.fullmatch(name.removesuffix(_SUFFIX))
-        }
+        found = {}
+        for path in (item["name"] for item in listed):
+            digest = path.rsplit("/", 1)[-1].removesuffix(_SUFFIX)
+            if path.endswith(_SUFFIX) and DIGEST.fullmatch(digest):
+                modified = self._modified_at(path)
+                if modified is not None:
+                    found[digest] = modified
+        return found
 
-
-def _seconds(moment: datetime) -> float:
-    """Seconds since 1970; file systems that give no time zone mean UTC."""
-    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+    def _modified_at(self, path: str) -> float | None:
+        """When an object was last written, in seconds since 1970; None when it is gone."""
+        try:
+            moment: datetime = self._files.modified(path)
+        except FileNotFoundError:
+            return None
+        # File systems that give no time zone mean UTC.
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()

@@ -7,7 +7,6 @@ for files, only if it is new. So nothing is written outside, even if somebody pu
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +14,7 @@ from types import TracebackType
 from typing import Final
 
 from arbiter.errors import InfrastructureError
+from arbiter.packages.removal import remove
 
 EPOCH: Final = 315532800
 """Modification time of all that is unpacked: 1 January 1980, the earliest that every archive format can hold."""
@@ -50,7 +50,7 @@ class Staging:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         os.close(self._top)
-        shutil.rmtree(self.path)
+        remove(self.path)
 
     def add_folder(self, parts: tuple[str, ...]) -> None:
         """Make a folder, and those above it, unless it is there.

@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import os
 import re
-import shutil
 import tempfile
 import time
 from collections.abc import Collection, Iterator
@@ -14,9 +13,12 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from arbiter.cage import Snapshot, SnapshotLimits, take_snapshot, verify_snapshot
+from arbiter.cage.snapshot import COPYING
 from arbiter.errors import InfrastructureError
+from arbiter.packages.removal import remove
 
 DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_GRAVE: Final = ".deleted-"
 UNREFERENCED_AGE: Final = 24 * 3600.0
 """Seconds for which a version that nothing refers to is kept: whoever put it may be about to record it."""
 
@@ -82,14 +84,16 @@ class FileVersions:
         kept = set(referenced)
         deleted: list[str] = []
         with self._locked(fcntl.LOCK_EX):
+            for left in (*self._root.glob(f"{COPYING}*"), *self._root.glob(f"{_GRAVE}*")):
+                remove(left)  # by who was killed, for who puts or sweeps holds the lock
             # Away under another name in one step: nobody finds a version of which a part is deleted.
-            grave = Path(tempfile.mkdtemp(prefix=".deleted-", dir=self._root))
+            grave = Path(tempfile.mkdtemp(prefix=_GRAVE, dir=self._root))
             for digest in self.digests():
                 path = self._root / digest
                 if digest not in kept and time.time() - path.stat().st_mtime >= age:
                     os.rename(path, grave / digest)
                     deleted.append(digest)
-        shutil.rmtree(grave)
+        remove(grave)
         return deleted
 
     @contextlib.contextmanager

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from arbiter.errors import InfrastructureError
 from arbiter.packages import Versions as Contents
+from arbiter.packages import last_changed, remove
 from arbiter.registry.uploads import Uploads
 from arbiter.store import Store
 
@@ -48,21 +49,35 @@ class Sweeper:
     async def run(self) -> None:
         """Go on until cancelled; what can't be deleted now is tried again."""
         while True:
-            try:
-                deleted = await asyncio.to_thread(self.sweep)
-                if deleted:
-                    log.info("%d contents that nothing needs were deleted", len(deleted))
-            except (InfrastructureError, OSError) as error:
-                log.error("what nothing needs stays for now: %s", error)
+            deleted = await asyncio.to_thread(self.sweep)
+            if deleted:
+                log.info("%d contents that nothing needs were deleted", len(deleted))
             await asyncio.sleep(TICK)
 
     def sweep(self) -> list[str]:
-        """Delete what nothing needs; returns the digests of the contents among it."""
+        """Delete what nothing needs; returns the digests of the contents among it.
+
+        What can't be deleted is said in the log, and keeps nothing else from being deleted.
+        """
         now = datetime.now(UTC)
-        self._uploads.sweep()
-        self._store.requests.forget(now)
-        for folder in self._staging:
-            for path in folder.iterdir() if folder.is_dir() else ():
-                if path.stat().st_mtime < time.time() - STALE:
-                    shutil.rmtree(path)
-        return self._contents.sweep(self._store.versions.referenced(now))
+        deleted: list[str] = []
+        steps: list[tuple[str, Callable[[], object]]] = [
+            ("uploads", self._uploads.sweep),
+            ("request ids", lambda: self._store.requests.forget(now)),
+            ("contents", lambda: deleted.extend(self._contents.sweep(self._store.versions.referenced(now)))),
+            *((str(folder), partial(_clear, folder)) for folder in self._staging),
+        ]
+        for what, clear in steps:
+            try:
+                clear()
+            except (InfrastructureError, OSError) as error:
+                log.error("%s that nothing needs stay for now: %s", what, error)
+        return deleted
+
+
+def _clear(staging: Path) -> None:
+    """Delete what has lain in a staging folder for long."""
+    for path in list(staging.iterdir()) if staging.is_dir() else ():
+        changed = last_changed(path)
+        if changed is not None and changed < time.time() - STALE:
+            remove(path)

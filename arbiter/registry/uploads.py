@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from arbiter.errors import UsageError
+from arbiter.packages import last_changed, remove
 from arbiter.store import check_request_id
 
 MAX_PENDING: Final = 4
@@ -105,8 +106,10 @@ class Uploads:
 
     def received(self, owner: str, request_id: str) -> int:
         """Bytes of an upload that have arrived; raises `UsageError` for an id of another form."""
-        path = self._path(owner, request_id)
-        return path.stat().st_size if path.exists() else 0
+        try:
+            return self._path(owner, request_id).stat().st_size
+        except FileNotFoundError:  # not begun, or just finished by another stream
+            return 0
 
     @contextmanager
     def open(self, declared: Declared, offset: int) -> Iterator[Upload]:
@@ -161,9 +164,7 @@ class Uploads:
         return self._folder / hashlib.sha256(owner.encode()).hexdigest()[:32] / request_id
 
     def _forget_old(self, folder: Path) -> None:
-        for path in folder.iterdir():
-            try:
-                if path.stat().st_mtime < time.time() - MAX_AGE:
-                    path.unlink(missing_ok=True)
-            except FileNotFoundError:
-                continue
+        for path in list(folder.iterdir()):
+            changed = last_changed(path)
+            if changed is not None and changed < time.time() - MAX_AGE:
+                remove(path)

@@ -76,7 +76,12 @@ def test_from_a_clean_machine_to_an_active_version(place: Place, base: Path, tmp
     shutil.copytree(bot, broken)
     (broken / "bot.toml").write_text((bot / "bot.toml").read_text().replace('"lowest"', '"broken"'))
     (broken / "bot.py").write_text("raise SystemExit('no model file')\n")
+    left = [place.data / "bots" / ("0" * 64), place.data / "registry" / "staging" / ".staging-killed"]
+    for folder in left:
+        folder.mkdir(parents=True)
+        os.utime(folder, (1, 1))
     with service(place) as (address, certificate):
+        until(lambda: not any(folder.exists() for folder in left), "what nothing needs is deleted")
         clean = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ARBITER_API_TOKEN": token["token"]}
         clean |= {"ARBITER_SERVER": address, "ARBITER_CA": certificate, "COLUMNS": "200"}
 

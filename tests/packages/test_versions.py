@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import shutil
 import threading
 import urllib.request
 import uuid
@@ -103,6 +104,34 @@ def test_sweeping_deletes_what_is_old_and_not_referenced(make: Make, tmp_path: P
     with pytest.raises(VersionMissing):
         store.open(lost)
     assert store.put(bot(tmp_path / "lost", "lost")).digest == lost
+
+
+def test_sweeping_deletes_what_killed_processes_left(make: Make, tmp_path: Path) -> None:
+    """A copy that was never finished, and what was being deleted."""
+    store = make()
+    digest = store.put(bot(tmp_path / "bot")).digest
+    root = store.open(digest).parent
+    for name in (".new-abc", ".deleted-abc"):
+        (root / name / "half").mkdir(parents=True)
+    store.sweep([digest])
+    assert sorted(path.name for path in root.iterdir() if path.name != ".lock") == [digest]
+
+
+def test_what_goes_while_it_is_looked_at_is_missing(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make()
+    digest = store.put(bot(tmp_path / "bot")).digest
+    path = store.open(digest)
+    look = Path.lstat
+
+    def swept(item: Path) -> os.stat_result:
+        if item.parent == path and path.exists():
+            shutil.rmtree(path)
+        return look(item)
+
+    monkeypatch.setattr(Path, "lstat", swept)
+    assert not verify_snapshot(path)
 
 
 def test_many_at_once(make: Make, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
@@ -15,7 +16,7 @@ from arbiter.packages import FileVersions
 from arbiter.packages.versions import UNREFERENCED_AGE
 from arbiter.registry.registry import Registry
 from arbiter.registry.sweeping import STALE, Sweeper
-from arbiter.registry.uploads import MAX_AGE, Declared
+from arbiter.registry.uploads import MAX_AGE, Declared, Uploads
 from arbiter.store import Scope, Store, Token, Version, VersionState
 from tests.service.test_registry import package
 
@@ -63,7 +64,7 @@ def submit(registry: Registry, name: str, request_id: str = "") -> Version:
 
 def age(path: Path, seconds: float) -> None:
     then = time.time() - seconds
-    os.utime(path, (then, then))
+    os.utime(path, (then, then), follow_symlinks=False)
 
 
 def test_only_what_is_old_and_not_needed_goes(
@@ -102,8 +103,57 @@ def test_uploads_and_staging_go_when_nobody_went_on_with_them(
     age(first, MAX_AGE + 60)
     staging = tmp_path / "registry" / "staging"
     for name in ("old", "new"):
-        (staging / name).mkdir(parents=True)
-    age(staging / "old", STALE + 60)
+        (staging / name / "deep").mkdir(parents=True)
+    (staging / "file").write_text("whatever this is")
+    (staging / "link").symlink_to(tmp_path)
+    for name in ("old", "file", "link"):
+        age(staging / name, STALE + 60)
     sweeper.sweep()
     assert [first.exists(), second.exists()] == [False, True]
     assert [path.name for path in staging.iterdir()] == ["new"]
+    assert tmp_path.is_dir()
+
+
+def test_what_others_delete_at_the_same_time_stops_no_sweep(
+    tmp_path: Path, registry: Registry, sweeper: Sweeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package's own process deletes its folder during a sweep: before it is looked at, and while it goes."""
+    staging = tmp_path / "registry" / "staging"
+    for name in ("first", "second"):
+        (staging / name / "deep").mkdir(parents=True)
+        age(staging / name, STALE + 60)
+    look, delete = Path.lstat, shutil.rmtree
+    others: list[Path] = []
+
+    def gone_before(path: Path) -> os.stat_result:
+        if path.parent == staging and not others:
+            others.append(path)
+            delete(path)
+        return look(path)
+
+    def gone_meanwhile(path: Path) -> None:
+        if len(others) == 1:
+            others.append(path)
+            delete(path / "deep")
+            (path / "deep" / "file").unlink()  # as the walk does with what it has listed
+        delete(path)
+
+    monkeypatch.setattr(Path, "lstat", gone_before)
+    monkeypatch.setattr("arbiter.packages.removal.shutil.rmtree", gone_meanwhile)
+    sweeper.sweep()
+    assert sorted(path.name for path in others) == ["first", "second"]
+    assert list(staging.iterdir()) == []
+
+
+def test_what_can_not_be_deleted_keeps_nothing_else(
+    tmp_path: Path, store: Store, contents: Contents, registry: Registry, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(Uploads):
+        def sweep(self) -> None:
+            raise PermissionError(13, "Permission denied", "uploads")
+
+    old = submit(registry, "lowest")
+    store.versions.move("lowest", 1, VersionState.FAILED, datetime(2020, 1, 1, tzinfo=UTC))
+    age(tmp_path / "bots" / old.submission.digest, UNREFERENCED_AGE + 60)
+    assert Sweeper(store, contents, Broken(tmp_path, 1), ()).sweep() == [old.submission.digest]
+    assert "uploads that nothing needs stay for now: [Errno 13] Permission denied: 'uploads'" in caplog.text

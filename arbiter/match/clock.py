@@ -99,6 +99,11 @@ class RunningClock:
         return self._ran if self._since is None else self._ran + self._now() - self._since
 
     @property
+    def seconds_an_answer(self) -> float:
+        """Seconds for which the clock has run for each answer so far; 0 before the first."""
+        return self.gross / self.answered if self.answered else 0.0
+
+    @property
     def used(self) -> float:
         """Seconds that the bot is charged with."""
         return self.gross - self._given_back

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from typing import ClassVar
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import arbiter.match.gathering
 from arbiter.api.bot.v1 import bot_pb2 as pb
 from arbiter.engine import rule_set
-from arbiter.match import play_sitting
+from arbiter.match import Clock, play_sitting
 from tests.match.support import BentLink, DisorderlyLink, Uniform, check, plan_of, play, rows
 
 LONG = 1000.0
@@ -24,6 +25,7 @@ def test_nobody_waits_for_a_batch_that_nobody_adds_to(boards: int, monkeypatch: 
     replays = set()
     for pause in (0.0, LONG):
         monkeypatch.setattr(arbiter.match.gathering, "GATHER_PAUSE", pause)
+        monkeypatch.setattr(arbiter.match.gathering, "SHORT_PAUSE", pause)
         for seed in range(2):
             links = [DisorderlyLink(Uniform(), seed + place) for place in range(4)]
             replays.add(check(play(plan_of(boards=boards), links)))
@@ -43,14 +45,19 @@ class Gated(BentLink):
 
 
 def test_requests_wait_for_more_while_another_bot_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 32 tables a bot is sent four at once or more, as long as somebody is at work who may add to them."""
+    """Of 32 tables a bot is sent eight at once or more, as long as somebody is at work who may add to them; one that
+    thinks is not made to wait for them."""
 
-    async def plays_sent(pause: float) -> list[int]:
-        """Card requests in the messages that three bots are sent while the fourth answers nothing."""
+    async def plays_sent(pause: float, short: float = 0.0, tick: float = 0.0) -> list[int]:
+        """Card requests in the messages that three bots are sent while the fourth answers nothing. Whenever a clock is
+        looked at, it goes on by a tick."""
         monkeypatch.setattr(arbiter.match.gathering, "GATHER_PAUSE", pause)
+        monkeypatch.setattr(arbiter.match.gathering, "SHORT_PAUSE", short)
+        now = count(0.0, tick).__next__
         gated, others = Gated(), [BentLink(Uniform()) for _ in range(3)]
         rules = rule_set("black_lady", (), {"pass_cycle": ["none"], "pass_count": 0})
-        playing = asyncio.ensure_future(play_sitting(plan_of(rules, boards=32), [gated, *others], now=lambda: 0.0))
+        plan = plan_of(rules, boards=32, clock=Clock(bank=1e9, hard_stop=1e9))
+        playing = asyncio.ensure_future(play_sitting(plan, [gated, *others], now=now))
         for _ in range(SETTLING):
             await asyncio.sleep(0)
         # The first messages apart: they go out before anybody is at work.
@@ -60,8 +67,10 @@ def test_requests_wait_for_more_while_another_bot_is_at_work(monkeypatch: pytest
         check(await playing)
         return sent
 
-    assert min(asyncio.run(plays_sent(LONG)), default=4) >= 4
-    assert min(asyncio.run(plays_sent(0.0))) < 4
+    assert min(asyncio.run(plays_sent(LONG)), default=8) >= 8
+    assert min(asyncio.run(plays_sent(0.0))) < 8
+    assert min(asyncio.run(plays_sent(LONG, tick=1.0))) < 8
+    assert min(asyncio.run(plays_sent(0.0, short=LONG, tick=1.0)), default=8) >= 8
 
 
 class Watched(BentLink):

@@ -35,6 +35,7 @@ from arbiter.registry.registry import Registry
 from arbiter.registry.validation import Validator
 from arbiter.service import tls
 from arbiter.service.gate_service import GateServicer
+from arbiter.service.heavy import HeavyWork
 from arbiter.service.ladder_service import LadderServicer
 from arbiter.service.public import PublicServer
 from arbiter.service.registry_service import RegistryServicer
@@ -68,11 +69,13 @@ def serving(folder: Path) -> Iterator[tuple[Store, Server, Life]]:
         life = Life(store, contents, builder, validator, settings.runtimes, PLENTY)
 
         async def start() -> PublicServer:
+            heavy = HeavyWork()
+            stack.callback(lambda: asyncio.run_coroutine_threadsafe(heavy.__aexit__(), loop).result())
             server = PublicServer(
-                RegistryServicer(store, Registry(store, contents, folder / "registry", PLENTY), lambda: None),
-                TournamentServicer(store, Hosting(store, contents), lambda: None),
-                GateServicer(store, GateHosting(store, contents), lambda: None),
-                LadderServicer(store, LadderHosting(store, contents), lambda: None),
+                RegistryServicer(store, Registry(store, contents, folder / "registry", PLENTY), lambda: None, heavy),
+                TournamentServicer(store, Hosting(store, contents), lambda: None, heavy),
+                GateServicer(store, GateHosting(store, contents), lambda: None, heavy),
+                LadderServicer(store, LadderHosting(store, contents), lambda: None, heavy),
                 store.accounts,
                 "127.0.0.1:0",
                 tls.load_credentials(certificate, key),

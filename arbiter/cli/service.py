@@ -27,6 +27,7 @@ from arbiter.registry.sweeping import Sweeper
 from arbiter.registry.validation import Validator
 from arbiter.service import WorkerServer, WorkerTokens
 from arbiter.service.gate_service import GateServicer
+from arbiter.service.heavy import HeavyWork
 from arbiter.service.host_limits import HostLimits
 from arbiter.service.ladder_service import LadderServicer
 from arbiter.service.public import PublicServer
@@ -251,11 +252,12 @@ async def _api(stack: AsyncExitStack, store: Store, options: ServiceOptions, sta
         for_workers = WorkerServer(desk, contents, tokens, options.worker_listen, options.worker_credentials)
         worker_address = (await stack.enter_async_context(for_workers)).address
     kept = Registry(store, contents, data / "registry", quota)
-    registry = RegistryServicer(store, kept, life.wake)
+    heavy = await stack.enter_async_context(HeavyWork())
+    registry = RegistryServicer(store, kept, life.wake, heavy)
     sweeper = Sweeper(store, contents, kept.uploads, (data / "staging", data / "registry" / "staging"))
-    tournaments = TournamentServicer(store, Hosting(store, contents), started)
-    gates = GateServicer(store, GateHosting(store, contents, quota), started)
-    ladders = LadderServicer(store, LadderHosting(store, contents), started)
+    tournaments = TournamentServicer(store, Hosting(store, contents), started, heavy)
+    gates = GateServicer(store, GateHosting(store, contents, quota), started, heavy)
+    ladders = LadderServicer(store, LadderHosting(store, contents), started, heavy)
     servicers = (registry, tournaments, gates, ladders)
     server = PublicServer(
         *servicers, store.accounts, options.listen, options.credentials, limits=calls, rates=Rates(client)

@@ -124,6 +124,11 @@ def caller(scope: Scope) -> Token:
     return token
 
 
+def calling_owner() -> str:
+    """Whose the token of the call that is being answered is; raises `LookupError` when nobody has looked at it."""
+    return _caller.get().owner
+
+
 async def _refuse(
     context: Context, code: grpc.StatusCode, reason: str, message: str, retry_after: float | None = None
 ) -> None:

@@ -11,6 +11,7 @@ from arbiter.api.gate.v1 import gate_pb2_grpc
 from arbiter.api.tournament.v1 import tournament_pb2
 from arbiter.service.calls import Context, caller
 from arbiter.service.gate_messages import gate_message, read_form, read_mode, read_unit, report_message
+from arbiter.service.heavy import HeavyWork
 from arbiter.store import FINISHED, Scope, Store, Token, TournamentState
 from arbiter.tournament.gate import GateJudge
 from arbiter.tournament.gate_hosting import GateHosting, GateOrder
@@ -36,33 +37,35 @@ class GateServicer(gate_pb2_grpc.GateServiceServicer):
         store: plans and results.
         hosting: makes and cancels gates.
         started: called on the event loop when there may be something to play.
+        heavy: does what takes long.
     """
 
-    def __init__(self, store: Store, hosting: GateHosting, started: Callable[[], None]) -> None:
+    def __init__(self, store: Store, hosting: GateHosting, started: Callable[[], None], heavy: HeavyWork) -> None:
         self._store: Final = store
         self._hosting: Final = hosting
         self._started: Final = started
+        self._heavy: Final = heavy
 
     async def CreateGate(self, request: pb.CreateGateRequest, context: Context) -> pb.CreateGateResponse:
         """See the contract."""
         token = caller(Scope.CONTESTANT)
-        made = await asyncio.to_thread(self._hosting.create, token, order_of(request), request.request_id)
+        made = await self._heavy.run(self._hosting.create, token, order_of(request), request.request_id)
         self._started()
-        return pb.CreateGateResponse(gate=await asyncio.to_thread(self._look, token, made.id))
+        return pb.CreateGateResponse(gate=await self._heavy.run(self._look, token, made.id))
 
     async def GetGate(self, request: pb.GetGateRequest, context: Context) -> pb.GetGateResponse:
         """See the contract."""
         token = caller(Scope.SPECTATOR)
-        return pb.GetGateResponse(gate=await asyncio.to_thread(self._look, token, request.gate))
+        return pb.GetGateResponse(gate=await self._heavy.run(self._look, token, request.gate))
 
     async def WatchGate(self, request: pb.WatchGateRequest, context: Context) -> AsyncIterator[pb.WatchGateResponse]:
         """See the contract."""
         token = caller(Scope.SPECTATOR)
         await asyncio.to_thread(self._hosting.owner, request.gate)  # refuses what is no gate
-        judge = await asyncio.to_thread(GateJudge.of, self._store, request.gate)
+        judge = await self._heavy.run(GateJudge.of, self._store, request.gate)
         seen: pb.Gate | None = None
         while True:
-            found = await asyncio.to_thread(self._message, token, request.gate, judge)
+            found = await self._heavy.run(self._message, token, request.gate, judge)
             if found != seen:
                 seen = found
                 yield pb.WatchGateResponse(gate=found)
@@ -74,7 +77,7 @@ class GateServicer(gate_pb2_grpc.GateServiceServicer):
         """See the contract."""
         token = caller(Scope.CONTESTANT)
         await asyncio.to_thread(self._hosting.cancel, token, request.gate)
-        return pb.CancelGateResponse(gate=await asyncio.to_thread(self._look, token, request.gate))
+        return pb.CancelGateResponse(gate=await self._heavy.run(self._look, token, request.gate))
 
     def _look(self, token: Token, gate: str) -> pb.Gate:
         self._hosting.owner(gate)

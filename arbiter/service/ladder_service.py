@@ -9,6 +9,7 @@ from typing import Final
 from arbiter.api.ladder.v1 import ladder_pb2 as pb
 from arbiter.api.ladder.v1 import ladder_pb2_grpc
 from arbiter.service.calls import Context, caller
+from arbiter.service.heavy import HeavyWork
 from arbiter.service.ladder_messages import entry_message, history_message, leaderboard_message, upcoming_message
 from arbiter.store import Scope, Store
 from arbiter.tournament.ladder_hosting import LadderHosting
@@ -22,22 +23,21 @@ class LadderServicer(ladder_pb2_grpc.LadderServiceServicer):
         store: plans and results.
         hosting: lets versions come and go.
         entered: called on the event loop when there may be something to play.
+        heavy: does what takes long.
     """
 
-    def __init__(self, store: Store, hosting: LadderHosting, entered: Callable[[], None]) -> None:
+    def __init__(self, store: Store, hosting: LadderHosting, entered: Callable[[], None], heavy: HeavyWork) -> None:
         self._store: Final = store
         self._hosting: Final = hosting
         self._entered: Final = entered
-        # A leaderboard is a fit to everything there is: one at a time, whoever asks how often.
-        self._fitting: Final = asyncio.Semaphore(1)
+        self._heavy: Final = heavy
 
     async def EnterLadder(self, request: pb.EnterLadderRequest, context: Context) -> pb.EnterLadderResponse:
         """See the contract."""
         token = caller(Scope.CONTESTANT)
         ladder, entrant = await asyncio.to_thread(self._hosting.enter, token, request.version, request.ladder)
         self._entered()
-        async with self._fitting:
-            found = await asyncio.to_thread(leaderboard, self._store, ladder.id)
+        found = await self._heavy.run(leaderboard, self._store, ladder.id)
         place = next(place for place in found.places if place.entrant.index == entrant.index)
         return pb.EnterLadderResponse(ladder=ladder.id, entry=entry_message(place))
 
@@ -50,19 +50,16 @@ class LadderServicer(ladder_pb2_grpc.LadderServiceServicer):
     async def GetLeaderboard(self, request: pb.GetLeaderboardRequest, context: Context) -> pb.GetLeaderboardResponse:
         """See the contract."""
         caller(Scope.SPECTATOR)
-        async with self._fitting:
-            return leaderboard_message(await asyncio.to_thread(leaderboard, self._store, request.ladder))
+        return leaderboard_message(await self._heavy.run(leaderboard, self._store, request.ladder))
 
     async def GetHistory(self, request: pb.GetHistoryRequest, context: Context) -> pb.GetHistoryResponse:
         """See the contract."""
         caller(Scope.SPECTATOR)
-        async with self._fitting:
-            found = await asyncio.to_thread(history, self._store, request.version, request.ladder)
+        found = await self._heavy.run(history, self._store, request.version, request.ladder)
         return history_message(*found)
 
     async def ListUpcoming(self, request: pb.ListUpcomingRequest, context: Context) -> pb.ListUpcomingResponse:
         """See the contract."""
         caller(Scope.SPECTATOR)
-        async with self._fitting:
-            found = await asyncio.to_thread(upcoming, self._store, request.version, request.ladder)
+        found = await self._heavy.run(upcoming, self._store, request.version, request.ladder)
         return upcoming_message(*found)

@@ -14,6 +14,7 @@ from arbiter.errors import UsageError
 from arbiter.registry.registry import Registry
 from arbiter.registry.uploads import Declared
 from arbiter.service.calls import Context, caller
+from arbiter.service.heavy import HeavyWork
 from arbiter.service.pages import page_size, page_token, read_page_token
 from arbiter.store import AT_REST, Bot, Build, Scope, Store, Version, VersionState
 
@@ -29,13 +30,15 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
         store: what is recorded of bots.
         registry: takes submissions.
         submitted: called on the event loop after each submission.
+        heavy: does what takes long.
     """
 
-    def __init__(self, store: Store, registry: Registry, submitted: Callable[[], None]) -> None:
+    def __init__(self, store: Store, registry: Registry, submitted: Callable[[], None], heavy: HeavyWork) -> None:
         self._versions: Final = store.versions
         self._builds: Final = store.builds
         self._registry: Final = registry
         self._submitted: Final = submitted
+        self._heavy: Final = heavy
 
     async def GetUpload(self, request: pb.GetUploadRequest, context: Context) -> pb.GetUploadResponse:
         """See the contract."""
@@ -62,7 +65,7 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
                 if message.WhichOneof("part") != "chunk" or not 0 < len(message.chunk) <= MAX_CHUNK:
                     raise UsageError(f"after the header come chunks of 1 to {MAX_CHUNK} bytes")
                 await asyncio.to_thread(upload.write, message.chunk)
-            version = await asyncio.to_thread(
+            version = await self._heavy.run(
                 lambda: self._registry.submit(
                     token, declared, upload.whole(), header.message, header.commit, datetime.now(UTC)
                 )

@@ -13,6 +13,7 @@ from arbiter.errors import UsageError
 from arbiter.match import write_replay
 from arbiter.rating.ladder import INTERVAL
 from arbiter.service.calls import Context, caller
+from arbiter.service.heavy import HeavyWork
 from arbiter.service.pages import page_size, page_token, read_page_token
 from arbiter.store import FINISHED, Scope, SittingKey, Store, Token, Tournament, TournamentState, TransitionRefused
 from arbiter.tournament import EntrantRow, TournamentReport, TournamentSpec, report
@@ -34,19 +35,21 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
         store: plans and results.
         hosting: makes, starts, pauses and cancels tournaments.
         started: called on the event loop when there may be something to play.
+        heavy: does what takes long.
     """
 
-    def __init__(self, store: Store, hosting: Hosting, started: Callable[[], None]) -> None:
+    def __init__(self, store: Store, hosting: Hosting, started: Callable[[], None], heavy: HeavyWork) -> None:
         self._store: Final = store
         self._hosting: Final = hosting
         self._started: Final = started
+        self._heavy: Final = heavy
 
     async def CreateTournament(
         self, request: pb.CreateTournamentRequest, context: Context
     ) -> pb.CreateTournamentResponse:
         """See the contract."""
         token = caller(Scope.HOST)
-        made = await asyncio.to_thread(self._hosting.create, token, request.definition, request.request_id)
+        made = await self._heavy.run(self._hosting.create, token, request.definition, request.request_id)
         return pb.CreateTournamentResponse(tournament=await asyncio.to_thread(self._message, made))
 
     async def EnterTournament(self, request: pb.EnterTournamentRequest, context: Context) -> pb.EnterTournamentResponse:
@@ -69,7 +72,7 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
     ) -> pb.ScheduleTournamentResponse:
         """See the contract."""
         token = caller(Scope.HOST)
-        closed = await asyncio.to_thread(
+        closed = await self._heavy.run(
             self._hosting.schedule, token, await self._id(request.tournament), request.request_id
         )
         return pb.ScheduleTournamentResponse(tournament=await asyncio.to_thread(self._message, closed))
@@ -77,7 +80,7 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
     async def StartTournament(self, request: pb.StartTournamentRequest, context: Context) -> pb.StartTournamentResponse:
         """See the contract."""
         token = caller(Scope.HOST)
-        started = await asyncio.to_thread(
+        started = await self._heavy.run(
             self._hosting.start, token, await self._id(request.tournament), request.request_id
         )
         self._started()
@@ -153,7 +156,7 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
         tournament = await self._id(request.tournament)
         if (await asyncio.to_thread(self._store.tournament, tournament)).state is TournamentState.DRAFT:
             raise TransitionRefused(f"tournament {tournament!r} is a draft; it has standings once it is scheduled")
-        found = await asyncio.to_thread(report, self._store, tournament)
+        found = await self._heavy.run(report, self._store, tournament)
         message = await asyncio.to_thread(self._message, found.tournament)
         return pb.GetStandingsResponse(
             tournament=message,
@@ -171,7 +174,7 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
         tournament = await self._id(request.tournament)
         with tempfile.TemporaryFile() as file:
             archive = cast("BinaryIO", file)
-            await asyncio.to_thread(write_export, self._store, tournament, archive)
+            await self._heavy.run(write_export, self._store, tournament, archive)
             archive.seek(0)
             while chunk := await asyncio.to_thread(archive.read, CHUNK):
                 yield pb.ExportTournamentResponse(chunk=chunk)
@@ -180,7 +183,7 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
         """See the contract."""
         caller(Scope.SPECTATOR)
         key = await asyncio.to_thread(self._store.find_sitting, request.sitting)
-        text = write_replay(await asyncio.to_thread(released_replay, self._store, key))
+        text = await self._heavy.run(lambda: write_replay(released_replay(self._store, key)))
         for start in range(0, len(text), CHUNK):
             yield pb.GetReplayResponse(chunk=text[start : start + CHUNK])
 

@@ -251,3 +251,13 @@ def test_words_that_the_command_line_does_not_know(call: Call, words: tuple[str,
     assert (outcome.status, outcome.output) == (2, "")
     assert "Usage: " in outcome.errors
     assert "Traceback" not in outcome.errors
+
+
+@pytest.mark.parametrize("command", ["up", "serve"])
+def test_limits_that_are_none_are_refused_before_anything_is_started(call: Call, tmp_path: Path, command: str) -> None:
+    file = tmp_path / "limits.toml"
+    file.write_text("[quota]\nbots = -1\n")
+    refused = call(command, "--limits", file, "--data-dir", tmp_path / "data")
+    assert (refused.status, refused.output) == (2, "")
+    assert refused.errors.strip().endswith(f"{file}: quota.bots is -1; write a number above 0 and up to {1 << 53}")
+    assert not (tmp_path / "data").exists()

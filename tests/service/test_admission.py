@@ -343,8 +343,20 @@ class TestATokenThatEnds:
                 next(watch)
             assert refusal(caught.value)[1] == "UNAUTHENTICATED"
 
-    def test_who_showed_it_is_a_stranger_again(self, tmp_path: Path) -> None:
-        """Looked up once more, and from then on within what an address may fail."""
+    @pytest.fixture
+    def looks(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """The tokens that were looked up."""
+        found: list[str] = []
+
+        def counted(accounts: Accounts, text: str, now: datetime) -> Token:
+            found.append(text)
+            return authenticate(accounts, text, now)
+
+        monkeypatch.setattr(recognition, "authenticate", counted)
+        return found
+
+    def test_who_showed_it_is_a_stranger_again(self, tmp_path: Path, looks: list[str]) -> None:
+        """Looked up for no longer than an address may fail."""
         with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as name, ExitStack() as stack:
             redis = stack.enter_context(redis_server(Path(name)))
             limits = CallLimits(failures=Rate(3, 600))
@@ -356,18 +368,10 @@ class TestATokenThatEnds:
             for said in 3 * ["no valid token"] + 2 * ["3 calls without a valid token within 600 s are allowed"]:
                 with pytest.raises(UsageError, match=said):
                     list(client.versions())
+        assert looks == 4 * [token]
 
-    def test_one_that_is_known_is_looked_up_only_where_there_is_room(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_one_that_is_known_is_looked_up_only_where_there_is_room(self, tmp_path: Path, looks: list[str]) -> None:
         """Nobody makes the service look into its database as often as they like."""
-        looks: list[str] = []
-
-        def counted(accounts: Accounts, text: str, now: datetime) -> Token:
-            looks.append(text)
-            return authenticate(accounts, text, now)
-
-        monkeypatch.setattr(recognition, "authenticate", counted)
         with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as name, ExitStack() as stack:
             redis = stack.enter_context(redis_server(Path(name)))
             limits = CallLimits(per_token=Rate(3, 600))

@@ -36,6 +36,7 @@ from arbiter.registry.life import Life, Validation
 from arbiter.registry.registry import Registry
 from arbiter.service import tls
 from arbiter.service.gate_service import GateServicer
+from arbiter.service.heavy import HeavyWork
 from arbiter.service.ladder_service import LadderServicer
 from arbiter.service.limits import CallLimits
 from arbiter.service.public import REGISTRY_SERVICE, PublicServer
@@ -124,10 +125,12 @@ def serving(
             builder = Builder(contents, folder / "staging", settings)
             life = Life(store, contents, builder, validate, settings.runtimes, quota)
             registry = Registry(store, contents, folder / "registry", quota, runtimes=settings.runtimes)
-            servicer = RegistryServicer(store, registry, life.wake)
-            tournaments = TournamentServicer(store, Hosting(store, contents), lambda: None)
-            ladders = LadderServicer(store, LadderHosting(store, contents), lambda: None)
-            gates = GateServicer(store, GateHosting(store, contents, quota), lambda: None)
+            heavy = HeavyWork()
+            stack.callback(lambda: service.do(heavy.__aexit__()))
+            servicer = RegistryServicer(store, registry, life.wake, heavy)
+            tournaments = TournamentServicer(store, Hosting(store, contents), lambda: None, heavy)
+            ladders = LadderServicer(store, LadderHosting(store, contents), lambda: None, heavy)
+            gates = GateServicer(store, GateHosting(store, contents, quota), lambda: None, heavy)
             place = "127.0.0.1:0" if secure or tcp else f"unix:{folder}/api.sock"
             rates = None
             if redis_url is not None:

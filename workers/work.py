@@ -8,7 +8,6 @@ import logging
 import shutil
 import tempfile
 import time
-import zlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
@@ -17,9 +16,10 @@ import grpc
 
 from arbiter.api.worker.v1 import worker_pb2 as pb
 from arbiter.cage import Cage, Launch, LoadMeter, choose_cage, load_manifest
+from arbiter.compression import compress
 from arbiter.errors import ArbiterError
 from arbiter.links import BotHost, Link, ProcessLink
-from arbiter.match import SittingRecord, Starved, plan_from_message, play_sitting, replay_of, write_replay
+from arbiter.match import SittingRecord, Starved, pack_replay, plan_from_message, play_sitting, replay_of
 from arbiter.packages import BotCache
 from arbiter.telemetry import log_context, metrics
 from workers.line import AWAY, Backoff, Line
@@ -337,8 +337,8 @@ def _measure(record: SittingRecord, seconds: float) -> None:
 
 
 def _report(sitting: str, attempt: int, record: SittingRecord, seconds: float) -> pb.ReportSittingRequest:
-    replay = write_replay(replay_of(record.plan, record.hands, record.faults))
-    report = pb.ReportSittingRequest(sitting=sitting, attempt=attempt, replay=zlib.compress(replay))
+    replay = pack_replay(replay_of(record.plan, record.hands, record.faults))
+    report = pb.ReportSittingRequest(sitting=sitting, attempt=attempt, replay=compress(replay))
     report.duration.FromNanoseconds(int(seconds * 1e9))
     for bot, ending, used in zip(record.plan.bots, record.endings, record.times, strict=True):
         log = report.logs.add(entrant=bot.entrant, ending=ending.ending, log=ending.log, answers=used.answers)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 
 from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select, text
 from sqlalchemy.orm import Session
 
+from arbiter.compression import CompressionError, decompress
 from arbiter.store import schema
 from arbiter.store.database import Database
 from arbiter.store.records import FINISHED, AttemptOutcome, SittingState, TournamentState
+from arbiter.store.results import MAX_REPLAY_BYTES
 from arbiter.store.tables import AttemptRow, ResultRow, SittingRow, TournamentRow
 
 _REPLAYS_AT_ONCE = 20
@@ -127,8 +128,8 @@ def _replays(session: Session, progress: Callable[[int, int], None]) -> Iterator
     )
     for done, (tournament, match, number, digest, compressed) in enumerate(rows, 1):
         try:
-            sound = sha256(zlib.decompress(compressed)).hexdigest() == digest
-        except zlib.error:
+            sound = sha256(decompress(compressed, MAX_REPLAY_BYTES)).hexdigest() == digest
+        except CompressionError:
             sound = False
         if not sound:
             yield f"the replay of sitting {tournament}/{match}/{number} is not the one that was recorded"

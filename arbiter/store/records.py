@@ -366,8 +366,8 @@ class SittingResult:
         tallies: The same hands by pass direction.
         faults: In the order in which they happened.
         logs: One for each bot process.
-        replay: The replay, uncompressed.
-        digest: SHA-256 of the replay in lower-case hexadecimal.
+        replay: The replay, packed and not compressed; what is in it is none of the store's business.
+        digest: SHA-256 of these bytes in lower-case hexadecimal.
         hands: Hands played in all.
         seconds: How long the sitting took, in seconds.
     """

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import zlib
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, and_, case, func, select
 from sqlalchemy.orm import Session
 
+from arbiter.compression import decompress
 from arbiter.store import plans
 from arbiter.store.errors import UnknownSitting
 from arbiter.store.leasing import existing
@@ -37,13 +37,8 @@ from arbiter.store.tables import (
     SittingRow,
 )
 
-REPLAY_LEVEL = 6
-"""zlib's compression level for replays, the usual middle between size and time."""
-
-
-def compress(replay: bytes) -> bytes:
-    """The form in which a replay is kept."""
-    return zlib.compress(replay, REPLAY_LEVEL)
+MAX_REPLAY_BYTES = 1 << 30
+"""More than any replay that was ever taken, decompressed."""
 
 
 def progress(session: Session, tournament: str) -> Progress:
@@ -334,7 +329,7 @@ def replay(session: Session, key: SittingKey) -> bytes:
     compressed = session.scalar(select(ResultRow.replay).where(ResultRow.sitting_id == sitting.id))
     if compressed is None:
         raise _not_recorded(sitting, key)
-    return zlib.decompress(compressed)
+    return decompress(compressed, MAX_REPLAY_BYTES)
 
 
 def logs(session: Session, key: SittingKey) -> tuple[BotLog, ...]:

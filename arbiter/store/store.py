@@ -12,6 +12,7 @@ from typing import Self
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from arbiter.compression import compress
 from arbiter.store import leading, leasing, plans, recording, results, schema
 from arbiter.store.accounts import Accounts
 from arbiter.store.builds import Builds
@@ -339,7 +340,7 @@ class Store:
         """
         check_aware(now)
         recording.check(key, result)
-        compressed = results.compress(result.replay)
+        compressed = compress(result.replay)
         with self._write() as session:
             return recording.record(session, key, attempt, result, compressed, now)
 

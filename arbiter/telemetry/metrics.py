@@ -22,6 +22,7 @@ LEASES: Final = Counter("hearts_leases", "Questions for a sitting, by answer.", 
 REPORTS: Final = Counter("hearts_reports", "Reports of sittings, by outcome.", ["outcome"], registry=REGISTRY)
 RELEASES: Final = Counter("hearts_releases", "Sittings given back, by cause.", ["cause"], registry=REGISTRY)
 HANDS: Final = Counter("hearts_hands", "Hands of recorded sittings.", registry=REGISTRY)
+REPLAY_BYTES: Final = Counter("hearts_replay_bytes", "Bytes of their replays, as they came.", registry=REGISTRY)
 FAULTS: Final = Counter("hearts_faults", "Faults in recorded sittings, by code.", ["code"], registry=REGISTRY)
 BOTS_SENT: Final = Counter("hearts_bots_sent", "Bot versions sent to workers.", registry=REGISTRY)
 

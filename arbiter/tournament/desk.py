@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from arbiter.compression import CompressionError, decompress
 from arbiter.deals import derive_bot_seed
 from arbiter.errors import UsageError
 from arbiter.match import Fault as PlayedFault
-from arbiter.match import ReplayError, SeatedBot, SittingPlan, check_planned, read_replay, tally, verify_replay
+from arbiter.match import ReplayError, SeatedBot, SittingPlan, check_planned, tally, unpack_replay, verify_replay
 from arbiter.store import (
     BotLog,
     Entrant,
@@ -45,8 +45,8 @@ LEASE: Final = timedelta(seconds=10)
 RENEWED_AFTER: Final = 0.2
 """The share of a lease that must be over before a worker's question renews it."""
 
-MAX_REPLAY_BYTES: Final = 512 * 1024 * 1024
-"""Largest replay, unpacked."""
+MAX_REPLAY_BYTES: Final = 64 * 1024 * 1024
+"""Largest replay, decompressed: some two million hands."""
 
 
 class InvalidReport(UsageError):
@@ -158,7 +158,7 @@ class Desk:
         """Record a finished sitting, every score worked out anew from its replay. What is refused is kept as an alarm.
 
         Args:
-            replay: the replay, compressed with zlib.
+            replay: the replay, packed and compressed.
             logs: one per bot.
             seconds: wall time of the sitting.
 
@@ -180,6 +180,7 @@ class Desk:
         metrics.REPORTS.labels(outcome.value).inc()
         if outcome is Recorded.RECORDED:
             metrics.HANDS.inc(result.hands)
+            metrics.REPLAY_BYTES.inc(len(replay))
             for fault in result.faults:
                 metrics.FAULTS.labels(fault.code).inc()
         if outcome is Recorded.CONFLICT:
@@ -193,14 +194,16 @@ class Desk:
     ) -> SittingResult:
         """What a reported replay comes to, worked out from its cards; raises :class:`InvalidReport`."""
         known, match = self._match(key)
-        text = _unpack(replay)
         try:
-            played = read_replay(text)
+            content = decompress(replay, MAX_REPLAY_BYTES)
+            played = unpack_replay(content)
             plan = _plan(known, match, key)
             check_planned(played, plan)
             scores = verify_replay(played, plan.deal_seed, open_tables=plan.open_tables)
             faults = played.all_faults
             _check_faults(faults)
+        except CompressionError as error:
+            raise InvalidReport(f"sitting {key}, attempt {attempt}: the replay: {error}") from error
         except ReplayError as error:
             raise InvalidReport(f"sitting {key}, attempt {attempt}: {error}") from error
         return SittingResult(
@@ -226,8 +229,8 @@ class Desk:
                 for fault in faults
             ),
             logs=tuple(logs),
-            replay=text,
-            digest=hashlib.sha256(text).hexdigest(),
+            replay=content,
+            digest=hashlib.sha256(content).hexdigest(),
             hands=len(played.hands),
             seconds=seconds,
         )
@@ -320,14 +323,3 @@ def _check_faults(faults: Sequence[PlayedFault]) -> None:
     for fault in faults:
         if not fault.detail.isascii() and any("\ud800" <= letter <= "\udfff" for letter in fault.detail):
             raise ReplayError(f"a fault of entrant {fault.entrant} has a text that is no Unicode")
-
-
-def _unpack(replay: bytes) -> bytes:
-    unpacker = zlib.decompressobj()
-    try:
-        text = unpacker.decompress(replay, MAX_REPLAY_BYTES)
-    except zlib.error as error:
-        raise InvalidReport(f"the replay is not zlib data: {error}") from error
-    if unpacker.unconsumed_tail or not unpacker.eof:
-        raise InvalidReport(f"the replay is cut short or larger than {MAX_REPLAY_BYTES} bytes")
-    return text

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arbiter.errors import UsageError
-from arbiter.match import Replay, read_replay
+from arbiter.match import Replay, unpack_replay
 from arbiter.store import Fault, Match, SittingKey, Store, TournamentState
 
 
@@ -104,7 +104,7 @@ def released_replay(store: Store, key: SittingKey) -> Replay:
         UnknownSitting: there is no such sitting, or it is not recorded.
     """
     _check_released(store, key, "replays")
-    return read_replay(store.replay(key))
+    return unpack_replay(store.replay(key))
 
 
 def released_deal_set(store: Store, key: SittingKey) -> Match:

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from arbiter.deals import commitment, derive_deal_seed
-from arbiter.match import read_replay, write_replay
+from arbiter.match import read_replay, unpack_replay, write_replay
 from arbiter.match.notation import read_notation, write_notation
 from arbiter.store import SittingKey, SittingState, Store, TournamentState
 from arbiter.tournament import Desk
 from arbiter.tournament.replays import NotReleased, published_deals, released_deal_set, released_logs
 from tests.cli.conftest import Call
-from tests.tournament.support import ID, SEED, START, Lowest, Revoker, create, granted, play_all, spec_of, text_of
+from tests.tournament.support import ID, SEED, START, Lowest, Revoker, create, granted, packed_of, play_all, spec_of
 from tests.tournament.support import played as play_plan
 from tests.tournament.support import report as report_sitting
 
@@ -27,7 +27,7 @@ DEAL_SEED = derive_deal_seed(bytes.fromhex(SEED), 0)
 @pytest.fixture
 def stored(played: Path) -> bytes:
     with Store.open(played / "arbiter.db") as store:
-        return store.replay(SittingKey.parse(SITTING))
+        return write_replay(unpack_replay(store.replay(SittingKey.parse(SITTING))))
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def half(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for key in store.planned(ID, 7):
             grant = granted(desk, str(key))
             bots = [Revoker() if bot.entrant == 1 and key.match == 0 else Lowest() for bot in grant.plan.bots]
-            report_sitting(desk, grant, text_of(play_plan(grant.plan, bots)))
+            report_sitting(desk, grant, packed_of(play_plan(grant.plan, bots)))
     return folder
 
 
@@ -317,7 +317,7 @@ def test_each_bots_ending_faults_and_log_are_told(call: Call, half: Path) -> Non
     first = found["bots"][1]["faults"][0]
     assert (first["code"], first["board"], first["hand"], first["trick"]) == ("ILLEGAL_PLAY", 1, 1, 1)
     with Store.open(half / "arbiter.db") as store:
-        kept = read_replay(store.replay(SittingKey(ID, 0, 2)))
+        kept = unpack_replay(store.replay(SittingKey(ID, 0, 2)))
     assert [(fault["code"], fault["detail"]) for fault in found["bots"][1]["faults"]] == [
         (fault.code.value, fault.detail) for hand in kept.hands for fault in hand.faults
     ]

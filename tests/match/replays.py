@@ -85,6 +85,11 @@ def lines_of(kind: str) -> str:
     return write_replay(replay_of(record.plan, record.hands, record.faults)).decode()
 
 
+def lines_within(packed: bytes) -> list[bytes]:
+    """The hands of a packed replay that stand as lines of JSON."""
+    return [line for line in packed.split(b"\n") if line.startswith(b'{"board":')]
+
+
 def changed(kind: str, change: Callable[[Lines], object]) -> Replay:
     """A sitting's replay after a change to its lines."""
     lines = [json.loads(line) for line in lines_of(kind).splitlines()]

@@ -24,14 +24,17 @@ from arbiter.match import (
     ReplayError,
     SittingPlan,
     check_planned,
+    pack_replay,
     play_sitting,
     read_replay,
     replay_of,
+    unpack_replay,
     verify_replay,
     write_replay,
 )
 from arbiter.match.notation import read_notation, write_notation
 from arbiter.sdk import Card, CardView, PassView
+from tests.match.replays import lines_within
 from tests.match.support import VARIANTS, BentLink, Uniform, plan_of, rows
 
 LOSSES = sorted({*ENDING_FAULTS, FaultCode.PROTOCOL_ERROR})
@@ -195,6 +198,9 @@ def test_an_honest_record_of_any_sitting_passes_every_check(seated: tuple[Sittin
     data = write_replay(replay)
     assert read_replay(data) == replay
     assert write_replay(read_replay(data)) == data
+    packed = pack_replay(replay)
+    assert unpack_replay(packed) == replay
+    assert not lines_within(packed), "no hand that is played here has to be kept as a line"
     text = write_notation(replay)
     assert read_notation(text) == replay
     assert write_notation(read_notation(text)) == text
@@ -258,6 +264,10 @@ def test_no_change_to_a_replay_that_passes_moves_a_card_or_a_score(
         tamper(chance.choice(lines), chance)
         try:
             changed = read_replay("".join(json.dumps(line) + "\n" for line in lines).encode())
+        except ReplayError:
+            continue
+        assert unpack_replay(pack_replay(changed)) == changed, "one that does not verify is packed without loss too"
+        try:
             check(changed, plan)
         except ReplayError:
             continue

@@ -16,7 +16,7 @@ from arbiter.tournament.ladder import extend_ladder
 from tests.service.test_gates import competition, refusal
 from tests.service.test_registry import Service
 from tests.service.test_tournaments import Caller as TournamentCaller
-from tests.tournament.support import Lowest, granted, played, report, text_of
+from tests.tournament.support import Lowest, granted, packed_of, played, report
 
 FILE = 'name = "ladder"\nformat = "ladder"\n[match]\nboards = 6\nseatings = 1\n'
 
@@ -88,7 +88,7 @@ def test_a_ladder_from_its_making_to_its_leaderboard(service: Service) -> None:
         assert [list(match.names) for match in eve.upcoming().matches if match.HasField("match")]
         for key in service.store.planned(made.id):
             grant = granted(desk, str(key))
-            report(desk, grant, text_of(played(grant.plan, [Lowest() for _ in range(4)])))
+            report(desk, grant, packed_of(played(grant.plan, [Lowest() for _ in range(4)])))
 
     # Looking.
     board = eve.leaderboard()

@@ -20,7 +20,7 @@ from arbiter.registry.life import Validation
 from arbiter.store import Scope, TournamentState
 from arbiter.tournament import Desk
 from tests.service.test_registry import Service, package, refusal, serving, submit
-from tests.tournament.support import Lowest, Revoker, granted, played, report, text_of
+from tests.tournament.support import Lowest, Revoker, granted, packed_of, played, report
 
 FILE = """
 name = "cup"
@@ -136,7 +136,7 @@ def play(service: Service, tournament: str, sittings: int, *, cheat: bool = Fals
     for key in service.store.planned(tournament)[:sittings]:
         grant = granted(desk, str(key))
         bots = [Revoker() if cheat and place == 1 else Lowest() for place in range(4)]
-        report(desk, grant, text_of(played(grant.plan, bots)))
+        report(desk, grant, packed_of(played(grant.plan, bots)))
 
 
 def test_a_tournament_is_made_of_versions_and_waits(service: Service, host: Caller) -> None:

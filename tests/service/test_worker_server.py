@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 import arbiter
 from arbiter.api.worker.v1 import worker_pb2 as pb
 from arbiter.api.worker.v1 import worker_pb2_grpc
+from arbiter.compression import compress
 from arbiter.errors import InfrastructureError, UsageError
 from arbiter.identity import issue_token
 from arbiter.match import plan_from_message
@@ -26,7 +26,7 @@ from arbiter.service import WorkerServer, WorkerTokens
 from arbiter.store import Recorded, Scope, SittingKey, SittingState, Store, StoreError
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import Desk
-from tests.tournament.support import ID, create, played, spec_of, text_of
+from tests.tournament.support import ID, create, packed_of, played, spec_of
 
 SERVICE = "arbiter.api.worker.v1.WorkerService"
 LOWEST = Path(arbiter.__file__).parent.parent / "sample_bots" / "lowest"
@@ -193,7 +193,7 @@ def test_a_sitting_goes_from_lease_to_report(store: Store, token: str) -> None:
 
         plan = plan_from_message(lease.plan)
         record = await asyncio.to_thread(played, plan)
-        report = pb.ReportSittingRequest(sitting=FIRST, attempt=1, replay=zlib.compress(text_of(record)))
+        report = pb.ReportSittingRequest(sitting=FIRST, attempt=1, replay=compress(packed_of(record)))
         report.duration.FromMilliseconds(2500)
         report.logs.add(entrant=plan.bots[0].entrant, ending="exit status 0", log=b"caf\xc3\xa9 \xff")
         for outcome in (pb.REPORT_OUTCOME_RECORDED, pb.REPORT_OUTCOME_REPEATED):
@@ -242,7 +242,7 @@ def test_what_is_not_planned_is_not_found_and_a_false_report_is_invalid(store: S
         with refused(grpc.StatusCode.NOT_FOUND, f"sitting {ID}/7/0: unknown"):
             await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=f"{ID}/7/0", worker="w1"), metadata=metadata)
         await stub.LeaseSitting(pb.LeaseSittingRequest(sitting=FIRST, worker="w1"), metadata=metadata)
-        for sitting, message in ((f"{ID}/7/0", "there is no sitting"), (FIRST, "not zlib data")):
+        for sitting, message in ((f"{ID}/7/0", "there is no sitting"), (FIRST, "no zstd data")):
             with refused(grpc.StatusCode.INVALID_ARGUMENT, message):
                 report = pb.ReportSittingRequest(sitting=sitting, attempt=1, replay=b"no")
                 await stub.ReportSitting(report, metadata=metadata)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +14,14 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import MetaData, inspect
 
-from arbiter.store import Lease, Store, schema
+from arbiter.compression import compress
+from arbiter.store import Lease, SittingKey, Store, StoreError, checking, schema
 from arbiter.store.database import Database
 from arbiter.store.tables import Table
 from tests.postgres import Postgres
-from tests.store.support import START, TERM, after, create
+from tests.store.support import START, TERM, after, create, leased, result
+
+FIRST = SittingKey("demo-1a2b", 0, 0)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -120,6 +124,47 @@ def test_earlier_versions_find_the_bots_beside_the_database(path: Path) -> None:
     assert folders == [str(path.parent / "bots" / digest) for digest in digests]
     with Store.open(path) as store:
         assert [entrant.digest for entrant in store.entrants("old")] == digests
+
+
+@pytest.fixture
+def recorded(target: str) -> Iterator[Database]:
+    """A database with one result, its connections closed but for the fixture's own."""
+    with Store.open(target) as store:
+        create(store, "demo-1a2b")
+        store.record(FIRST, leased(store, FIRST).attempt, result(FIRST), START)
+    database = Database(target)
+    yield database
+    database.close()
+
+
+_RESULT = sa.table("result", sa.column("replay", sa.LargeBinary), sa.column("digest", sa.String))
+
+
+def test_replays_are_compressed_anew_and_back(target: str, recorded: Database) -> None:
+    with recorded.connection(writes=True) as connection:
+        command.downgrade(schema.alembic_config(connection), "0014")
+        kept = connection.scalars(sa.select(_RESULT.c.replay)).one()
+    assert zlib.decompress(kept) == result(FIRST).replay
+    with Store.open(target) as store:
+        assert store.replay(FIRST) == result(FIRST).replay
+    assert checking.check(recorded) == []
+
+
+def test_what_an_earlier_version_could_not_read_is_not_taken_back(target: str, recorded: Database) -> None:
+    packed = compress(b"\x01 and hands")
+    with recorded.connection(writes=True) as connection:
+        connection.execute(sa.update(_RESULT).values(replay=packed))
+
+    def back() -> None:
+        with recorded.connection(writes=True) as connection:
+            command.downgrade(schema.alembic_config(connection), "0014")
+
+    with pytest.raises(StoreError, match="restore the backup that was made before the upgrade"):
+        back()
+    with recorded.connection(writes=False) as connection:
+        assert connection.scalars(sa.select(_RESULT.c.replay)).one() == packed
+    with Store.open(target) as store:
+        assert store.replay(FIRST) == b"\x01 and hands"
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(target: str, opened: Database) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from alembic import command
 from sqlalchemy import text
 
+from arbiter.compression import compress
 from arbiter.errors import UsageError
 from arbiter.store import (
     Accounts,
@@ -123,7 +123,7 @@ def test_what_contradicts_itself_is_named(filled: Database, statement: str, line
     assert checking.check(filled) == lines
 
 
-@pytest.mark.parametrize("replay", [zlib.compress(b"another"), b"no zlib"])
+@pytest.mark.parametrize("replay", [compress(b"another"), b"no zstd"])
 def test_a_changed_replay_is_named(filled: Database, replay: bytes) -> None:
     with filled.write() as session:
         session.execute(text("UPDATE result SET replay = :replay"), {"replay": replay})

@@ -11,7 +11,7 @@ from arbiter.store import Store
 from arbiter.tournament import Desk
 from arbiter.tournament import report as results
 from arbiter.tournament.stages import write_next_stage
-from tests.tournament.support import ID, Lowest, granted, played, report, spec_of, text_of
+from tests.tournament.support import ID, Lowest, granted, packed_of, played, report, spec_of
 
 
 class Chance(Bot):
@@ -30,7 +30,7 @@ KNOCKOUT = spec_of(9, boards=1, format="knockout")
 
 def text(plan: Any) -> bytes:
     """The replay of a sitting in which every third bot plays low and the others by chance."""
-    return text_of(played(plan, [Lowest() if bot.entrant % 3 == 0 else Chance() for bot in plan.bots]))
+    return packed_of(played(plan, [Lowest() if bot.entrant % 3 == 0 else Chance() for bot in plan.bots]))
 
 
 def play_stage(store: Store, desk: Desk, order: Callable[[list[str]], list[str]] = sorted) -> None:

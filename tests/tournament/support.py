@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from arbiter.compression import compress
 from arbiter.links import LocalLink
-from arbiter.match import SittingPlan, SittingRecord, play_sitting, replay_of, write_replay
+from arbiter.match import SittingPlan, SittingRecord, pack_replay, play_sitting, replay_of
 from arbiter.sdk import Bot, Card, CardView, PassView
 from arbiter.store import BotLog, Entrant, Recorded, Store, TournamentState
 from arbiter.tournament import Desk, Grant, TournamentSpec, parse_spec, plan_tournament
@@ -80,17 +80,17 @@ def played(plan: SittingPlan, bots: Sequence[Bot] | None = None) -> SittingRecor
     return asyncio.run(play_sitting(plan, links))
 
 
-def text_of(record: SittingRecord) -> bytes:
-    """A replay's lines."""
-    return write_replay(replay_of(record.plan, record.hands, record.faults))
+def packed_of(record: SittingRecord) -> bytes:
+    """A replay as a worker reports it, not yet compressed."""
+    return pack_replay(replay_of(record.plan, record.hands, record.faults))
 
 
-def report(desk: Desk, grant: Grant, text: bytes | None = None) -> Recorded:
+def report(desk: Desk, grant: Grant, replay: bytes | None = None) -> Recorded:
     """Report a sitting as an honest worker does, or with another replay."""
-    if text is None:
-        text = text_of(played(grant.plan))
+    if replay is None:
+        replay = packed_of(played(grant.plan))
     logs = [BotLog(bot.entrant, "exit status 0", f"said {bot.name}", 0.25, 26) for bot in grant.plan.bots]
-    return desk.report(grant.plan.sitting, grant.lease.attempt, zlib.compress(text), logs, 1.5)
+    return desk.report(grant.plan.sitting, grant.lease.attempt, compress(replay), logs, 1.5)
 
 
 def play_all(store: Store, desk: Desk) -> None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from arbiter.compression import compress
 from arbiter.deals import derive_deal_seed
 from arbiter.errors import UsageError
-from arbiter.match import read_replay, verify_replay
+from arbiter.match import ReplayError, pack_replay, read_replay, unpack_replay, verify_replay, write_replay
 from arbiter.store import (
     AttemptOutcome,
     BotLog,
@@ -40,10 +41,10 @@ from tests.tournament.support import (
     Revoker,
     create,
     granted,
+    packed_of,
     played,
     report,
     spec_of,
-    text_of,
 )
 
 FIRST = f"{ID}/0/0"
@@ -91,7 +92,7 @@ def test_a_reported_sitting_is_recorded_with_scores_from_its_replay(store: Store
     create(store)
     grant = granted(desk, FIRST)
     record = played(grant.plan)
-    assert report(desk, grant, text_of(record)) is Recorded.RECORDED
+    assert report(desk, grant, packed_of(record)) is Recorded.RECORDED
     results = [result for _, _, result in store.seat_results(ID)]
     assert len(results) == 8
     points = {
@@ -100,7 +101,7 @@ def test_a_reported_sitting_is_recorded_with_scores_from_its_replay(store: Store
         for seat in range(4)
     }
     assert {(r.board, r.seat): (r.entrant, r.points) for r in results} == points
-    assert store.replay(KEY) == text_of(record)
+    assert store.replay(KEY) == packed_of(record)
     assert [log.log for log in store.logs(KEY)] == [f"said {bot.name}" for bot in grant.plan.bots]
     assert progress(store).recorded == 1
     assert desk.live == {}
@@ -112,7 +113,7 @@ def test_the_faults_of_a_sitting_are_recorded(store: Store, desk: Desk) -> None:
         grant = granted(desk, str(key))
         cheat = grant.plan.bots[2].entrant
         record = played(grant.plan, [Lowest(), Lowest(), Revoker(), Lowest()])
-        assert report(desk, grant, text_of(record)) is Recorded.RECORDED
+        assert report(desk, grant, packed_of(record)) is Recorded.RECORDED
     counts = store.fault_counts(ID)
     assert set(counts) == {cheat}
     assert counts[cheat]["ILLEGAL_PLAY"] >= 1
@@ -133,7 +134,7 @@ def test_the_same_report_again_changes_nothing(store: Store, desk: Desk) -> None
 def test_one_of_many_threads_with_the_same_report_records_it(store: Store, desk: Desk) -> None:
     create(store)
     grant = granted(desk, FIRST)
-    text = text_of(played(grant.plan))
+    text = packed_of(played(grant.plan))
     with ThreadPoolExecutor(8) as pool:
         outcomes = list(pool.map(lambda _: report(desk, grant, text), range(8)))
     assert sorted(outcomes) == sorted([Recorded.RECORDED, *[Recorded.REPEATED] * 7])
@@ -159,7 +160,7 @@ def test_one_attempt_with_two_contents_raises_an_alarm(store: Store, desk: Desk)
     create(store)
     grant = granted(desk, FIRST)
     report(desk, grant)
-    other = text_of(played(grant.plan, [Lowest(), Lowest(), Revoker(), Lowest()]))
+    other = packed_of(played(grant.plan, [Lowest(), Lowest(), Revoker(), Lowest()]))
     assert report(desk, grant, other) is Recorded.CONFLICT
     (alarm,) = store.alarms(ID)
     assert alarm.key == KEY
@@ -264,10 +265,12 @@ def test_a_replay_that_does_not_prove_the_sitting_is_refused_in_one_line(
 ) -> None:
     create(store)
     grant = granted(desk, FIRST)
-    honest = text_of(played(grant.plan))
-    lines = [json.loads(line) for line in honest.splitlines()]
+    honest = packed_of(played(grant.plan))
+    lines = [json.loads(line) for line in write_replay(unpack_replay(honest)).splitlines()]
     tamper(lines)
     bad = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    with suppress(ReplayError):
+        bad = pack_replay(read_replay(bad))
     with pytest.raises(InvalidReport) as caught:
         report(desk, grant, bad)
     assert str(caught.value).startswith(f"sitting {FIRST}, attempt 1: ")
@@ -283,22 +286,23 @@ def test_cards_of_another_deal_seed_are_refused(store: Store, desk: Desk) -> Non
     create(store)
     grant = granted(desk, FIRST)
     record = played(replace(grant.plan, deal_seed=bytes(32)))
-    assert verify_replay(read_replay(text_of(record)), bytes(32))
+    assert verify_replay(unpack_replay(packed_of(record)), bytes(32))
     with pytest.raises(InvalidReport, match="the cards of seat 0 are not those that the deal seed gives"):
-        report(desk, grant, text_of(record))
+        report(desk, grant, packed_of(record))
     assert progress(store).recorded == 0
 
 
 def test_what_is_not_compressed_or_cut_off_is_refused(store: Store, desk: Desk) -> None:
     create(store)
     grant = granted(desk, FIRST)
-    text = text_of(played(grant.plan))
+    text = packed_of(played(grant.plan))
     for data, message in (
-        (text, "not zlib data"),
-        (b"", "cut short"),
-        (zlib.compress(text)[:-5], "cut short"),
-        (zlib.compress(text[:-10]), "line 4"),
-        (zlib.compress(b"\xff"), "not UTF-8"),
+        (text, "no zstd data"),
+        (b"", "is cut off"),
+        (compress(text)[:-5], "is cut off"),
+        (compress(text) + b"more", "bytes follow its end"),
+        (compress(text[:-10]), "cut off"),
+        (compress(b"\xff"), "not UTF-8"),
     ):
         with pytest.raises(InvalidReport, match=message):
             desk.report(FIRST, 1, data, [], 1.0)
@@ -310,14 +314,14 @@ def test_a_replay_that_unpacks_to_more_than_allowed_is_refused_unpacked_no_furth
 ) -> None:
     create(store)
     grant = granted(desk, FIRST)
-    honest = text_of(played(grant.plan))
+    honest = packed_of(played(grant.plan))
     monkeypatch.setattr(desk_module, "MAX_REPLAY_BYTES", len(honest))
-    bomb = zlib.compress(bytes(50_000_000))
+    bomb = compress(bytes(50_000_000))
     assert len(bomb) < 50_000
-    with pytest.raises(InvalidReport, match=f"larger than {len(honest)} bytes"):
+    with pytest.raises(InvalidReport, match=f"holds more than {len(honest)} bytes"):
         desk.report(FIRST, 1, bomb, [], 1.0)
-    with pytest.raises(InvalidReport, match="larger than"):
-        desk.report(FIRST, 1, zlib.compress(honest + b"\n"), [], 1.0)
+    with pytest.raises(InvalidReport, match="holds more than"):
+        desk.report(FIRST, 1, compress(honest + b"\n"), [], 1.0)
     assert report(desk, grant, honest) is Recorded.RECORDED, "as large as allowed"
 
 
@@ -345,7 +349,7 @@ def test_an_unknown_tournament_or_attempt_is_refused(store: Store, desk: Desk) -
         desk.report("other-0000/0/0", 1, b"", [], 1.0)
     grant = granted(desk, FIRST)
     with pytest.raises(UnknownSitting, match="no attempt 2"):
-        desk.report(FIRST, 2, zlib.compress(text_of(played(grant.plan))), [], 1.0)
+        desk.report(FIRST, 2, compress(packed_of(played(grant.plan))), [], 1.0)
     assert progress(store).recorded == 0
 
 
@@ -384,11 +388,11 @@ def test_a_report_that_is_refused_is_an_alarm_and_the_sitting_goes_on(store: Sto
     """fishtest#963."""
     create(store)
     grant = granted(desk, FIRST)
-    text = text_of(played(grant.plan))
+    text = packed_of(played(grant.plan))
     with pytest.raises(InvalidReport):
         report(desk, grant, text[: len(text) // 2])
     with pytest.raises(InvalidResult, match="names entrants"):
-        desk.report(FIRST, 1, zlib.compress(text), [BotLog(9, "", "")], 1.0)
+        desk.report(FIRST, 1, compress(text), [BotLog(9, "", "")], 1.0)
     (alarm,) = store.alarms(ID)
     assert (alarm.key, alarm.attempt, alarm.first_digest) == (KEY, 1, "")
     assert alarm.reason.startswith(f"sitting {FIRST}, attempt 1: ")
@@ -427,7 +431,7 @@ def test_a_renewal_that_crosses_a_report_brings_no_hands_back(store: Store, desk
     create(store, spec_of(boards=1))
     for key in store.planned(ID):
         grant = granted(desk, str(key))
-        text = text_of(played(grant.plan))
+        text = packed_of(played(grant.plan))
         with ThreadPoolExecutor(4) as pool:
             renewals = [pool.submit(desk.renew, str(key), 1, 1) for _ in range(10)]
             pool.submit(report, desk, grant, text).result()

@@ -383,7 +383,7 @@ def test_a_gate_is_played_by_honest_workers_from_its_plan(bots: Callable[..., li
     create(store, plain_spec(bots, boards=2), 1)
     for key in store.planned(GATE):
         grant = granted(desk, str(key))
-        support.report(desk, grant, support.text_of(support.played(grant.plan, [Lowest() for _ in range(4)])))
+        support.report(desk, grant, support.packed_of(support.played(grant.plan, [Lowest() for _ in range(4)])))
     found = judged(store)
     assert (found.verdict, found.reason, found.plain.mean) == (Verdict.NONE, Reason.NO_DIFFERENCE, 0)
     assert found.hands == 2 * 4 * 2
@@ -396,7 +396,7 @@ def test_rule_breakers_fail(bots: Callable[..., list[Path]], store: Store) -> No
         grant = granted(desk, str(key))
         tested = Revoker() if key.match == 0 else Lowest()
         seated = [tested, *(Lowest() for _ in range(3))]
-        support.report(desk, grant, support.text_of(support.played(grant.plan, seated)))
+        support.report(desk, grant, support.packed_of(support.played(grant.plan, seated)))
     found = judged(store)
     assert (found.verdict, found.reason) == (Verdict.FAILED, Reason.FAULTS)
     assert {fault.code for _, fault in found.candidate_faults} == {"ILLEGAL_PLAY"}

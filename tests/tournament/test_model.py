@@ -48,7 +48,7 @@ from arbiter.tournament import Coordinator, Desk, Grant, Lead, coordinator
 from arbiter.tournament.desk import LEASE, RENEWED_AFTER
 from arbiter.tournament.leading import LEAD
 from tests.tournament.stages import Chance
-from tests.tournament.support import ID, START, Clock, Lowest, create, granted, played, report, spec_of, text_of
+from tests.tournament.support import ID, START, Clock, Lowest, create, granted, packed_of, played, report, spec_of
 
 SPEC = spec_of(boards=1)
 KEYS = [SittingKey(ID, 0, number) for number in range(4)]
@@ -118,7 +118,7 @@ class Arbiter:
 def replay(sitting: int, content: str) -> bytes:
     """What a worker reports of a sitting, in two forms that both verify."""
     plan = PLANS[sitting]
-    return text_of(played(plan, [Lowest() if content == "low" else Chance() for _ in plan.bots]))
+    return packed_of(played(plan, [Lowest() if content == "low" else Chance() for _ in plan.bots]))
 
 
 def digest_of(sitting: int, content: str | None) -> str | None:

@@ -12,7 +12,7 @@ import pytest
 
 from arbiter.engine import rule_set
 from arbiter.links import FaultCode
-from arbiter.match import Fault, write_replay
+from arbiter.match import Fault, pack_replay
 from arbiter.sdk import Card, CardView
 from arbiter.store import (
     Entrant,
@@ -39,11 +39,11 @@ from tests.tournament.support import (
     Revoker,
     create,
     granted,
+    packed_of,
     play_all,
     played,
     report,
     spec_of,
-    text_of,
 )
 
 
@@ -66,7 +66,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         desk = Desk(store)
         for key in store.planned(ID):
             grant = granted(desk, str(key))
-            found[str(key)] = text_of(played(grant.plan))
+            found[str(key)] = packed_of(played(grant.plan))
             report(desk, grant, found[str(key)])
     return found
 
@@ -129,7 +129,7 @@ def test_faults_stand_beside_the_bot_that_committed_them(store: Store, desk: Des
     for key in store.planned(ID):
         grant = granted(desk, str(key))
         bots = [Revoker() if bot.entrant == 2 else Lowest() for bot in grant.plan.bots]
-        report(desk, grant, text_of(played(grant.plan, bots)))
+        report(desk, grant, packed_of(played(grant.plan, bots)))
     faults = {row.name: sum(row.faults.values()) for row in results(store, ID).rows}
     assert faults["bot2"] >= 4
     assert sum(faults.values()) == faults["bot2"]
@@ -141,7 +141,7 @@ def test_json_names_everything_and_rounds_nothing(store: Store, desk: Desk) -> N
     for key in store.planned(ID):
         grant = granted(desk, str(key))
         bots = [Highest() if bot.entrant == 2 else Lowest() for bot in grant.plan.bots]
-        report(desk, grant, text_of(played(grant.plan, bots)))
+        report(desk, grant, packed_of(played(grant.plan, bots)))
     store.set_state(ID, TournamentState.FAILED, now=store.tournament(ID).created_at, failure="because")
     found = results(store, ID)
     data = json.loads(json.dumps(found.to_dict()))
@@ -170,7 +170,7 @@ def play_another(store: Store, tournament_id: str, spec: TournamentSpec, entrant
     for key in store.planned(tournament_id):
         grant = granted(desk, str(key))
         bots = [Highest() if bot.entrant == 0 else Lowest() for bot in grant.plan.bots]
-        report(desk, grant, text_of(played(grant.plan, bots)))
+        report(desk, grant, packed_of(played(grant.plan, bots)))
 
 
 def test_every_tournament_shows_the_same_rating_of_a_version(store: Store, desk: Desk) -> None:
@@ -217,7 +217,7 @@ def test_a_replay_is_shown_after_the_last_sitting_of_its_match(store: Store, des
             released_replay(store, key)
     report(desk, granted(desk, str(keys[3])))
     assert [released_replay(store, key).sitting for key in keys[:4]] == [str(key) for key in keys[:4]]
-    assert write_replay(released_replay(store, keys[0])) == store.replay(keys[0])
+    assert pack_replay(released_replay(store, keys[0])) == store.replay(keys[0])
     with pytest.raises(NotReleased):
         released_replay(store, keys[4])
 
@@ -244,7 +244,7 @@ class TestForfeits:
         for number, key in enumerate(store.planned(ID)):
             grant = granted(desk, str(key))
             bots = [Revoker() if place == 1 and number < cheats else Lowest() for place in range(4)]
-            report(desk, grant, text_of(played(grant.plan, bots)))
+            report(desk, grant, packed_of(played(grant.plan, bots)))
         return results(store, ID)
 
     def test_too_many_faults_in_a_match_forfeit_every_hand_of_it(self, store: Store) -> None:
@@ -270,7 +270,7 @@ class TestForfeits:
                 Fault(grant.plan.bots[place].entrant, FaultCode.PROTOCOL_ERROR, "?", lost=place == 1)
                 for place in (1, 2)
             ]
-            report(desk, grant, text_of(replace(record, faults=tuple(faults)) if number == 0 else record))
+            report(desk, grant, packed_of(replace(record, faults=tuple(faults)) if number == 0 else record))
         forfeits = {row.name: row.forfeits for row in results(store, ID).rows}
         assert forfeits == {"bot0": 0, "bot1": 1, "bot2": 0, "bot3": 0}
 

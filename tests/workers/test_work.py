@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-import zlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import pytest
 import arbiter
 from arbiter.api.worker.v1 import worker_pb2 as pb
 from arbiter.cage import BotLoad, Load
+from arbiter.compression import compress
 from arbiter.packages import FileVersions
 from arbiter.service import WorkerServer, WorkerTokens
 from arbiter.store import (
@@ -34,7 +34,7 @@ from arbiter.store import (
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import Desk, Grant, plan_tournament
 from tests.cage.support import make_bot, open_folder
-from tests.tournament.support import ID, START, granted, played, spec_of, text_of
+from tests.tournament.support import ID, START, granted, packed_of, played, spec_of
 from workers import work as work_module
 from workers.settings import WorkerSettings
 from workers.spool import Spool
@@ -142,7 +142,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 def finished_report(grant: Grant) -> pb.ReportSittingRequest:
     """What a worker reports of a sitting."""
-    replay = zlib.compress(text_of(played(grant.plan)))
+    replay = compress(packed_of(played(grant.plan)))
     return pb.ReportSittingRequest(sitting=grant.plan.sitting, attempt=grant.lease.attempt, replay=replay)
 
 
@@ -221,7 +221,7 @@ def test_a_refused_report_is_dropped(store: Store, bots: FileVersions, caplog: p
     create(store, bots)
     desk = Desk(store)
     report = finished_report(granted(desk, FIRST, "liar"))
-    report.replay = zlib.compress(b"no replay")
+    report.replay = compress(b"no replay")
 
     async def test(place: Workplace) -> None:
         place.spool.put(FIRST, 1, report)

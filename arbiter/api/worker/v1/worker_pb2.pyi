@@ -283,7 +283,9 @@ class ReportSittingRequest(message.Message):
     attempt: builtins.int
     """Number of the attempt."""
     replay: builtins.bytes
-    """The replay as JSON Lines, compressed with zlib. Scores and faults are worked out from it."""
+    """The replay in its packed form (docs/replay-format.md), compressed with zstd. Scores and faults are worked out from
+    it.
+    """
     @builtins.property
     def logs(self) -> containers.RepeatedCompositeFieldContainer[BotLog]:
         """What each bot wrote and how it ended."""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import random
 import re
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, NoReturn, TypeVar
+from typing import Annotated, Any, Final, NoReturn, TypeVar
 
 import grpc
 import typer
 
+from arbiter.cli.console import errors
 from arbiter.errors import ArbiterError, InfrastructureError, UsageError
 
 Request = TypeVar("Request")
@@ -21,10 +25,27 @@ Response = TypeVar("Response")
 PATIENCE: Final = 30.0
 """Seconds that a call may take, but for those that stream."""
 
+AWAY: Final = 120.0
+"""Seconds for which a service that was reached and has gone away is waited for: one that restarts goes on."""
+
+FIRST_PAUSE: Final = 0.25
+TELLING_PAUSE: Final = 4 * FIRST_PAUSE
+"""That at which people are told that something is waited for; those before it are too short to matter."""
+LONGEST_PAUSE: Final = 8.0
+"""Seconds between two calls to a service that is away: the first, and the most; each is twice the one before."""
+
 _ADDRESS: Final = re.compile(r"unix:.+|(?:[^\s:/\[\]]+|\[[0-9A-Fa-f:.%\w]+\]):[0-9]{1,5}")
 
 _MOST: Final = 4096
 """Bytes of a file that are looked at for a token, which has some fifty."""
+
+_PASSING: Final = (
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.CANCELLED,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+)
+"""How a call that follows something ends when it is to be made again."""
 
 _OURS: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN)
 
@@ -120,7 +141,8 @@ class Client:
         self._address: Final = server.address
         self.metadata: Final = (("authorization", f"Bearer {server.token}"),)
         """What every call carries."""
-        options = [("grpc.keepalive_time_ms", 30_000)]
+        self._stream: Any = None
+        options = [("grpc.keepalive_time_ms", 30_000), ("grpc.max_reconnect_backoff_ms", int(LONGEST_PAUSE * 1000))]
         self._plain: Final = server.plain or (server.ca is None and _is_this_machine(server.address))
         if self._plain:
             self.channel = grpc.insecure_channel(server.address, options)
@@ -143,20 +165,55 @@ class Client:
         except grpc.RpcError as error:
             self.fail(error)
 
-    def follow(self, method: grpc.UnaryStreamMultiCallable[Request, Response], request: Request) -> Iterator[Response]:
-        """The answers to a call that tells what changes, each once. A service ends such calls when nothing changes for
-        long; then this calls again, up to the end that the service means."""
+    def follow(
+        self,
+        method: grpc.UnaryStreamMultiCallable[Request, Response],
+        request: Request,
+        *,
+        reached: bool = False,
+        stop: threading.Event | None = None,
+    ) -> Iterator[Response]:
+        """The answers to a call that tells what changes, each once, up to the end that the service means or to
+        :meth:`end_following` with the same ``stop``; one such call at a time.
+
+        A service ends such calls when nothing changes for long, when a connection is old, and when it ends itself; then
+        this calls again, with pauses that grow, for as long as `AWAY`. A service that has not been reached yet is not
+        waited for; ``reached`` says that it has been.
+        """
         last: Response | None = None
-        while True:
+        since: float | None = None
+        pause, stop = FIRST_PAUSE, stop or threading.Event()
+        while not stop.is_set():
+            self._stream = stream = method(request, metadata=self.metadata)
+            if stop.is_set():
+                stream.cancel()
             try:
-                for response in method(request, metadata=self.metadata):
+                for response in stream:
+                    reached, since, pause = True, None, FIRST_PAUSE
                     if response != last:
                         last = response
                         yield response
                 return
             except grpc.RpcError as error:
-                if error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED:
+                if stop.is_set():
+                    return
+                if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:  # which it answered
+                    reached, since = True, None
+                now = time.monotonic()
+                since = since or now
+                if not reached or error.code() not in _PASSING or now - since > AWAY:
                     self.fail(error)
+                if pause == TELLING_PAUSE:
+                    said = f"{self._address} is away; waiting for it"
+                    errors.print(said, markup=False, highlight=False, soft_wrap=True)
+            stop.wait(random.uniform(pause / 2, pause))  # not all who follow at the same moment
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def end_following(self, stop: threading.Event) -> None:
+        """Let :meth:`follow` come to its end, from another thread."""
+        stop.set()
+        if self._stream is not None:
+            self._stream.cancel()
 
     def fail(self, error: grpc.RpcError) -> NoReturn:
         """Raise what an error of a call means."""

@@ -16,7 +16,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, BinaryIO, Final, cast
 
-import grpc
 from rich.console import Group
 from rich.live import Live
 from rich.text import Text
@@ -32,9 +31,6 @@ from arbiter.cli.gate_state import gate_line, gate_picture
 from arbiter.cli.registry_client import RegistryClient
 from arbiter.errors import ArbiterError, InfrastructureError, UsageError
 from arbiter.packages import pack
-
-AWAY: Final = 120.0
-"""Seconds for which a service that has gone away is waited for: one that restarts goes on with its gates."""
 
 LINE_EVERY: Final = 10.0
 """Seconds between two lines where there is no terminal."""
@@ -105,7 +101,6 @@ class _GateClient:
     def __init__(self, server: Server) -> None:
         self._client: Final = Client(server)
         self._stub: Final = gate_pb2_grpc.GateServiceStub(self._client.channel)
-        self._stream: Any = None
 
     def __enter__(self) -> _GateClient:
         return self
@@ -123,33 +118,14 @@ class _GateClient:
         return self._client.call(self._stub.CancelGate, pb.CancelGateRequest(gate=gate)).gate
 
     def watch(self, gate: str, stop: threading.Event) -> Iterator[pb.Gate]:
-        """The gate after each change, up to its end or until it is stopped. A service that is away is waited for."""
-        heard = time.monotonic()
-        while not stop.is_set():
-            stream = self._stub.WatchGate(pb.WatchGateRequest(gate=gate), metadata=self._client.metadata)
-            self._stream = stream
-            if stop.is_set():
-                stream.cancel()
-            try:
-                for response in stream:
-                    heard = time.monotonic()
-                    yield response.gate
-                return
-            except grpc.RpcError as error:
-                # The service ends streams in which nothing has changed for long, and all when it ends.
-                passing = (
-                    grpc.StatusCode.UNAVAILABLE,
-                    grpc.StatusCode.CANCELLED,
-                    grpc.StatusCode.DEADLINE_EXCEEDED,
-                )
-                if error.code() not in passing or time.monotonic() - heard > AWAY:
-                    self._client.fail(error)
-            stop.wait(0.5)
+        """The gate after each change, up to its end or to :meth:`end_watch`. A service that is away is waited for."""
+        request = pb.WatchGateRequest(gate=gate)
+        for response in self._client.follow(self._stub.WatchGate, request, reached=True, stop=stop):
+            yield response.gate
 
-    def end_watch(self) -> None:
+    def end_watch(self, stop: threading.Event) -> None:
         """Let :meth:`watch` come to its end, from another thread."""
-        if self._stream is not None:
-            self._stream.cancel()
+        self._client.end_following(stop)
 
 
 def _followed(server: Server, gate: str, outputs: Outputs, started: float, signals: _Signals, *, json: bool) -> int:
@@ -198,8 +174,7 @@ def _watched(client: _GateClient, gate: str, end: float, signals: _Signals) -> p
                 last = update
                 display.show(last)
     finally:
-        stop.set()
-        client.end_watch()
+        client.end_watch(stop)
         reader.join()
     settled = min(end, time.monotonic() + SETTLING)
     while last.state == tournament_pb2.TOURNAMENT_STATE_PAUSED and time.monotonic() < settled and not signals.came:

@@ -20,13 +20,24 @@ of V_m is too large by. Without that, matches of two boards give intervals that 
 Points are skewed, and places of a bot that is nearly always last are more so. Student's t then holds the truth less
 often than it says, by a share of the order of the square of the estimate's skewness, which the boards tell::
 
-    g     = sum over m of K_m  /  SE(R)^3,    K_m = B_m^2 / ((B_m - 1) (B_m - 2))  *  sum over b of (z_mb - mean)^3
-    half  = SE(R) (t + x (x^4 + 2 x^2 - 3) g^2 / 18),   t and x the quantiles of Student's and the normal distribution
+    K_m   = B_m^2 / ((B_m - 1) (B_m - 2))  *  sum over b of (z_mb - mean of z_m)^3
+    N_m   = 6 (B_m - 1) / ((B_m + 1) (B_m + 3) (B_m - 2))  *  V_m^3
+    g2    = ((sum over m of K_m)^2 - sum over m of N_m) / SE(R)^6
+    half  = SE(R) (t + x (x^4 + 2 x^2 - 3) / 18 * g2 (1 + 3/2 (1 / B + g2)))
+            B = sum over m of B_m, t and x the quantiles of Student's and the normal distribution
 
 This is the two-sided Edgeworth correction of the Studentized mean (the polynomial q_2 of Hall, *The Bootstrap and
-Edgeworth Expansion*, 1992, chapter 2) without its term in the kurtosis, which is a fifteenth of it. Matches of two
-boards say nothing of skewness, and K_m is 0. An interval is given from :data:`MIN_BOARDS` boards on, for with fewer
-none of this holds, and where boards differ at all.
+Edgeworth Expansion*, 1992, chapter 2) without its term in the kurtosis, which is a fifteenth of it. The square of an
+estimated skewness is off in two ways, and a correction for each makes intervals as wide as they should be:
+
+- It has the noise of K_m in it. N_m is the variance of K_m where boards are normal (6 V_m^3 / ((B_m - 1) (B_m - 2)), of
+  Fisher's third k-statistic, with V_m^3 made good for its own bias). Without that the intervals of what is not skewed,
+  as many differences, are too wide, the more the fewer boards a match has.
+- Where boards are skewed it falls short, since boards that raise K_m raise V_m too: by the share (3/2) (1 + their
+  squared skewness) / n if they have a gamma distribution (delta method; B g2 is that square).
+
+Matches of two boards say nothing of skewness: their K_m and N_m are 0. An interval is given from :data:`MIN_BOARDS`
+boards on, for with fewer none of this holds, and where boards differ at all.
 
 A match of a single board shows no variation. Where one is among the matches of an estimate, the match is the unit for
 all of them, as for strata of one unit that are collapsed (Cochran 5A.12)::
@@ -57,7 +68,7 @@ from arbiter.rating.student import LEVEL, critical
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-MIN_BOARDS: Final = 16
+MIN_BOARDS: Final = 20
 """Boards below which no interval is given: too few to know how far it reaches."""
 
 
@@ -84,34 +95,35 @@ class Estimate:
         value: the estimate itself.
         standard_error: None when it can't be known.
         degrees: degrees of freedom of the standard error; None without one.
-        skewness: of the estimate's distribution; None where there is no interval.
+        squared_skewness: of the estimate's distribution, itself an estimate that may be a little below 0; None where
+            there is no interval.
     """
 
     value: float
     standard_error: float | None
     degrees: float | None
-    skewness: float | None = None
+    squared_skewness: float | None = None
 
     @property
     def half_width(self) -> float | None:
         """Half the width of the 95 % interval; None without one."""
-        if self.standard_error is None or self.skewness is None:
+        if self.standard_error is None or self.squared_skewness is None:
             return None
-        return self.standard_error * float(critical(self.degrees, (1 + LEVEL) / 2, self.skewness))
+        return self.standard_error * float(critical(self.degrees, (1 + LEVEL) / 2, self.squared_skewness))
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Standard errors, their degrees of freedom and skewness; NaN where they can't be known, and skewness also where
-    there is no interval."""
+    """Standard errors, their degrees of freedom and squared skewness; NaN where they can't be known, and the last also
+    where there is no interval."""
 
     standard_error: Floats
     degrees: Floats
-    skewness: Floats
+    squared_skewness: Floats
 
     def estimate(self, value: float, *where: int) -> Estimate:
         """The estimate whose errors stand at this index."""
-        found = (float(each[where]) for each in (self.standard_error, self.degrees, self.skewness))
+        found = (float(each[where]) for each in (self.standard_error, self.degrees, self.squared_skewness))
         return Estimate(value, *(None if np.isnan(each) else each for each in found))
 
 
@@ -198,20 +210,20 @@ def leads(entrants: int, samples: Sequence[Sample]) -> Leads:
     return Leads(boards, value, _errors(sums))
 
 
-_SUMS: Final = 8
+_SUMS: Final = 9
 _THIRD: Final = 6
 """Which of the sums changes its sign with z."""
 
 
 def _sums(z: Floats) -> Floats:
     """What a match adds to the sums of the formulas: V_m, V_m^2 / (B_m + 1), B_m - 1, z_m^2, 1, 1 for one board, K_m,
-    and B_m.
+    N_m, and B_m.
 
     Args:
         z: shape (boards, ...).
 
     Returns:
-        Shape (8, ...).
+        Shape (9, ...).
     """
     boards = len(z)
     total = z.sum(axis=0)
@@ -219,26 +231,28 @@ def _sums(z: Floats) -> Floats:
     free = max(boards - 1, 1)
     variance = (deviations * deviations).sum(axis=0) * (boards / free)
     third = (deviations**3).sum(axis=0) * (boards**2 / (free * max(boards - 2, 1)))
+    noise = variance**3 * (6 * free / ((boards + 1) * (boards + 3) * (boards - 2)) if boards > 2 else 0)
     one = np.ones_like(total)
     single = one * (boards == 1)
     return np.stack(
-        [variance, variance**2 / (boards + 1), one * (boards - 1), total**2, one, single, third, one * boards]
+        [variance, variance**2 / (boards + 1), one * (boards - 1), total**2, one, single, third, noise, one * boards]
     )
 
 
 def _errors(sums: Floats) -> Errors:
     """The module's formulas, from the sums over matches."""
-    variance, squares, degrees, clusters, matches, single, third, boards = sums
+    variance, squares, degrees, clusters, matches, single, third, noise, boards = sums
     by_match = single > 0
     effective = variance**2 / np.where(squares > 0, squares, 1) - 2
     degrees = np.where(squares > 0, np.minimum(np.maximum(effective, 1), degrees), degrees)
     degrees = np.where(by_match, matches - 1, degrees)
-    skewness = third / np.where(variance > 0, variance, 1) ** 1.5
+    squared = (third**2 - noise) / np.where(variance > 0, variance, 1) ** 3
+    squared *= 1 + 1.5 * (1 / np.maximum(boards, 1) + squared)
     with_interval = ~by_match & (variance > 0) & (boards >= MIN_BOARDS)
     variance = np.where(by_match, clusters * matches / np.maximum(matches - 1, 1), variance)
     known = degrees > 0
     return Errors(
         np.where(known, np.sqrt(np.maximum(variance, 0)), np.nan),
         np.where(known, degrees, np.nan),
-        np.where(with_interval, skewness, np.nan),
+        np.where(with_interval, squared, np.nan),
     )

@@ -92,7 +92,7 @@ def _open_ranks(ratios: Ratios, lowest_wins: bool) -> dict[int, tuple[int, int]]
     values = np.array([float(ratios.exact[entrant] or 0) for entrant in ranked])
     errors = ratios.difference_errors.standard_error[np.ix_(ranked, ranked)]
     degrees = ratios.difference_errors.degrees[np.ix_(ranked, ranked)]
-    skewness = ratios.difference_errors.skewness[np.ix_(ranked, ranked)]
+    skewness = ratios.difference_errors.squared_skewness[np.ix_(ranked, ranked)]
     lead = values[None, :] - values[:, None] if lowest_wins else values[:, None] - values[None, :]
     # NaN, where there is no interval, compares as not surely different.
     reach = errors * critical(degrees, 1 - (1 - LEVEL) / 2 / max(len(ranked) - 1, 1), skewness)

@@ -31,8 +31,8 @@ def superiority(lead: float, standard_error: float, degrees: float) -> float:
     return 1 - tail if lead > 0 else tail
 
 
-def critical(degrees: Any, probability: float, skewness: Any = 0.0) -> Any:
+def critical(degrees: Any, probability: float, squared_skewness: Any = 0.0) -> Any:
     """Standard errors on either side of an estimate beyond which its truth lies with twice ``1 - probability``, when
     the estimate is skewed, see :mod:`arbiter.rating.ratio`; arrays give arrays."""
     x = NormalDist().inv_cdf(probability)
-    return quantile(degrees, probability) + x * (x**4 + 2 * x**2 - 3) / 18 * skewness**2
+    return quantile(degrees, probability) + x * (x**4 + 2 * x**2 - 3) / 18 * squared_skewness

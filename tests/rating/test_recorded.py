@@ -10,7 +10,7 @@ from benchmarks.boards import BOTS, GROUPS
 from benchmarks.coverage import QUANTITIES, covered, draw, play_chunk, pool, share_of, truth_of
 
 
-@pytest.mark.parametrize(("boards", "single"), [(4, False), (16, False), (16, True)])
+@pytest.mark.parametrize(("boards", "single"), [(4, False), (16, False), (20, True)])
 def test_intervals_hold_the_truth_of_recorded_boards_in_95_of_100_tournaments(boards: int, single: bool) -> None:
     """Two chunks of tournaments; the tournament is the unit, for its intervals share their boards."""
     shares = [share for chunk in range(2) for share in play_chunk(boards, single, chunk)]
@@ -23,7 +23,7 @@ def test_intervals_hold_the_truth_of_recorded_boards_in_95_of_100_tournaments(bo
             assert abs(found.deviations) <= 3, quantity
 
 
-def test_under_16_boards_no_interval_is_shown() -> None:
+def test_under_20_boards_no_interval_is_shown() -> None:
     recorded = pool()
     few = draw(random.Random(7), recorded, 1)
     assert covered(few, truth_of(recorded))[:3] == [None, None, None]

@@ -10,9 +10,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
+from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.cli.event import open_store
 from arbiter.cli.options import data_folder
-from arbiter.cli.tables import crosstable_table, standings_table
+from arbiter.cli.standings_text import crosstable_table, standings_table
+from arbiter.service.standings_messages import standings_message
 from arbiter.tournament import report
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "demo.svg"
@@ -25,7 +27,8 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, help="where the database is")
     options = parser.parse_args()
     with open_store(data_folder(options.data_dir)) as store:
-        found = report(store, store.find_tournament(options.id).id)
+        of_id = store.find_tournament(options.id).id
+        found = standings_message(report(store, of_id), pb.Tournament(id=of_id), crosstable=True)
     console = Console(record=True, width=112, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print(standings_table(found))
     console.print()

@@ -15,12 +15,14 @@ from pathlib import Path
 import typer
 from rich.text import Text
 
+from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.cli.console import errors, print_json, results_console
 from arbiter.cli.local import LocalOptions, cancelled_by_sigterm, check_bots, refuse_finished, run_tournament
 from arbiter.cli.options import DATABASE_URL
 from arbiter.cli.progress import ProgressView
-from arbiter.cli.tables import crosstable_table, details_tables, faults_table, standings_table
+from arbiter.cli.standings_text import standings_tables
 from arbiter.errors import InfrastructureError, UsageError
+from arbiter.service.standings_messages import standings_message
 from arbiter.store import Entrant, Store, StoreError, TournamentState, UnknownTournament
 from arbiter.supervisor.redis import hide_passwords
 from arbiter.tournament import (
@@ -99,15 +101,9 @@ def show_report(found: TournamentReport, json: bool, behind: TournamentDetails |
         print_json(found.to_dict() | ({} if behind is None else {"details": behind.to_list()}))
         return
     console = results_console()
-    console.print(standings_table(found))
-    if found.pairings:
-        console.print(crosstable_table(found))
-    faults = faults_table(found)
-    if faults is not None:
-        console.print(faults)
-    if behind is not None:
-        for table in details_tables(behind):
-            console.print(table)
+    told = standings_message(found, pb.Tournament(id=found.tournament.id), crosstable=True, details=behind)
+    for table in standings_tables(told):
+        console.print(table)
 
 
 def _play(

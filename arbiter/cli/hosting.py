@@ -12,13 +12,13 @@ from typing import Annotated, BinaryIO
 import grpc
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.api.tournament.v1 import tournament_pb2_grpc
-from arbiter.cli.console import Following, errors, one_line, output, results_console
+from arbiter.cli.console import Following, errors, one_line, output, print_json, results_console
 from arbiter.cli.dialling import Authority, Client, Plain, ServerAddress, TokenFile, about, server_of
-from arbiter.cli.ranking_text import plus_minus, ranked_by, ranks, stage
+from arbiter.cli.options import Json
+from arbiter.cli.standings_text import standings_dict, standings_tables
 from arbiter.cli.submission import read_version
 from arbiter.errors import UsageError
 
@@ -245,51 +245,25 @@ def watch(
 @app.command()
 def standings(
     tournament: TournamentId,
+    with_details: Annotated[
+        bool, typer.Option("--details", help="Moons, thinking time, points by seat and by pass direction as well.")
+    ] = False,
+    json: Json = False,
     server: ServerAddress = None,
     token_file: TokenFile = None,
     ca: Authority = None,
     plain_text: Plain = False,
 ) -> None:
-    """Show the standings: of complete matches alone."""
+    """Show standings, crosstable and faults as they are now: of complete matches alone."""
+    request = pb.GetStandingsRequest(tournament=tournament, crosstable=True, details=with_details)
     with TournamentClient(server, token_file, ca, plain_text) as client:
-        found = client.call(client.stub.GetStandings, pb.GetStandingsRequest(tournament=tournament))
-    direction = "fewer is better" if found.lowest_wins else "more is better"
-    heading, meaning = ranked_by(found.format)
-    table = Table(title=f"Standings of {found.tournament.id}", title_justify="left")
-    for name in ("", "bot", "points per hand", heading, "mean place", "rating", "hands", "faults"):
-        table.add_column(name, justify="left" if name == "bot" else "right", no_wrap=True)
-    for row in found.standings:
-        faults = sum(row.faults.values())
-        table.add_row(
-            str(row.rank) if row.HasField("points_per_hand") else "",
-            one_line(row.name),
-            _plus_minus(row, "points_per_hand", "half_width"),
-            _ranked(row, found.stages),
-            _plus_minus(row, "mean_place", "mean_place_half_width"),
-            plus_minus(row.rating, row.rating_half_width, sign="+") + ("?" if row.rating_provisional else ""),
-            f"{row.hands:,}",
-            Text(str(faults), style="red" if faults else "dim"),
-        )
-    table.caption = (
-        f"± half a 95 % interval, none where boards are too few; points: {direction}; {meaning}; "
-        "rating: points per hand better than the mean of the ladder, ? provisional"
-    )
-    table.caption_justify = "left"
-    results_console().print(table)
-
-
-def _plus_minus(row: pb.Standing, value: str, half_width: str) -> str:
-    given = [getattr(row, name) if row.HasField(name) else None for name in (value, half_width)]  # type: ignore[arg-type]  # names of fields
-    return plus_minus(*given)
-
-
-def _ranked(row: pb.Standing, stages: int) -> str:
-    """What ranks a bot in the format, beside its points per hand."""
-    if row.HasField("score"):
-        return f"{row.score:g}"
-    if row.stage_reached:
-        return stage(row.stage_reached, stages)
-    return ranks(row.best_rank, row.worst_rank) if row.best_rank else ""
+        found = client.call(client.stub.GetStandings, request)
+    if json:
+        print_json(standings_dict(found))
+        return
+    console = results_console()
+    for table in standings_tables(found):
+        console.print(table)
 
 
 @app.command()

@@ -14,7 +14,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from arbiter.cli.tables import standings_table
+from arbiter.api.tournament.v1 import tournament_pb2 as pb
+from arbiter.cli.standings_text import standings_table
+from arbiter.service.standings_messages import standings_message
 from arbiter.store import Progress, SittingKey, Store, StoreUnavailable
 from arbiter.tournament import TournamentReport, TournamentSpec, report
 
@@ -83,7 +85,8 @@ class ProgressView:
         if progress.matches_complete:
             parts.append(
                 standings_table(
-                    standing, title=f"After {progress.matches_complete} of {standing.matches_in_all} matches"
+                    standings_message(standing, pb.Tournament()),
+                    title=f"After {progress.matches_complete} of {standing.matches_in_all} matches",
                 )
             )
         if self._trouble and time.monotonic() - self._trouble[0] < 5:

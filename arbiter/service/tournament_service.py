@@ -11,12 +11,12 @@ from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.api.tournament.v1 import tournament_pb2_grpc
 from arbiter.errors import UsageError
 from arbiter.match import write_replay
-from arbiter.rating.ladder import INTERVAL
 from arbiter.service.calls import Context, caller
 from arbiter.service.heavy import HeavyWork
 from arbiter.service.pages import page_size, page_token, read_page_token
+from arbiter.service.standings_messages import standings_message
 from arbiter.store import FINISHED, Scope, SittingKey, Store, Token, Tournament, TournamentState, TransitionRefused
-from arbiter.tournament import EntrantRow, TournamentReport, TournamentSpec, report
+from arbiter.tournament import TournamentSpec, details, report
 from arbiter.tournament.drafts import left_out_of
 from arbiter.tournament.export import write_export
 from arbiter.tournament.hosting import Hosting
@@ -157,14 +157,9 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
         if (await asyncio.to_thread(self._store.tournament, tournament)).state is TournamentState.DRAFT:
             raise TransitionRefused(f"tournament {tournament!r} is a draft; it has standings once it is scheduled")
         found = await self._heavy.run(report, self._store, tournament)
+        behind = await self._heavy.run(details, self._store, tournament) if request.details else None
         message = await asyncio.to_thread(self._message, found.tournament)
-        return pb.GetStandingsResponse(
-            tournament=message,
-            standings=_standings(found),
-            lowest_wins=found.lowest_wins,
-            format=found.spec.format.kind,
-            stages=0 if found.stages is None else found.stages[1],
-        )
+        return standings_message(found, message, crosstable=request.crosstable, details=behind)
 
     async def ExportTournament(
         self, request: pb.ExportTournamentRequest, context: Context
@@ -231,34 +226,6 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
         if "entry" in tournament.spec:
             message.entry_terms.CopyFrom(pb.EntryTerms(**cast("dict[str, int]", tournament.spec["entry"])))
         return message
-
-
-def _standings(found: TournamentReport) -> list[pb.Standing]:
-    return [_standing(row) for row in found.rows]
-
-
-def _standing(row: EntrantRow) -> pb.Standing:
-    points, place, (best, worst) = row.standing.points, row.standing.place, row.standing.ranks or (0, 0)
-    return pb.Standing(
-        rank=row.rank,
-        name=row.name,
-        hands=row.standing.hands,
-        points_per_hand=None if points is None else points.value,
-        standard_error=None if points is None else points.standard_error,
-        half_width=None if points is None else points.half_width,
-        mean_place=None if place is None else place.value,
-        mean_place_half_width=None if place is None else place.half_width,
-        best_rank=best,
-        worst_rank=worst,
-        rating=row.rating.value,
-        rating_half_width=INTERVAL * row.rating.standard_error,
-        rating_provisional=row.rating.provisional,
-        score=None if row.score is None else float(row.score),
-        stage_reached=0 if row.reached is None else row.reached + 1,
-        faults=row.faults,
-        forfeits=row.forfeits,
-        voids=row.voids,
-    )
 
 
 def _log(found: BotReport) -> pb.BotLog:

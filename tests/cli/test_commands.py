@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.cli import console
 from arbiter.cli.ranking_text import ordinal, ranks
-from arbiter.cli.tables import estimate, probability, rating
+from arbiter.cli.standings_text import points, probability, rating
 from arbiter.match import hand_to_dict
+from arbiter.service.standings_messages import standings_message
 from arbiter.store import SittingKey, Store
 from arbiter.tournament import Desk, details, released_replay, report
 from arbiter.tournament.stages import write_next_stage
@@ -69,11 +71,11 @@ def test_standings_for_programs_and_for_people_are_the_same(call: Call, played: 
     table = call("tournament", "standings", ID[:-1], "--data-dir", played)
     assert (table.status, table.errors) == (0, "")
     assert is_plain(table.output)
-    for row in found.rows:
+    for row in standings_message(found, pb.Tournament()).standings:
         (line,) = (line for line in table.output.splitlines() if f" {row.name} " in line and " to " in line)
-        assert estimate(row.standing.points) in line
-        assert rating(row.rating) in line
-        assert ranks(*(row.standing.ranks or (0, 0))) in line
+        assert points(row) in line
+        assert rating(row) in line
+        assert ranks(row.best_rank, row.worst_rank) in line
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,7 @@ def test_details_are_shown_when_asked_for(call: Call, played: Path) -> None:
         assert words not in plain.output
     data = parsed(call("tournament", "standings", ID, "--data-dir", played, "--details", "--json").output)
     assert data["details"] == json.loads(json.dumps(found.to_list()))
-    assert all(estimate(of_seat[0]) in behind for of_seat in found.breakdown.seats.values())
+    assert all(f"{of_seat[0].value:.2f}" in behind for of_seat in found.breakdown.seats.values() if of_seat[0])
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from arbiter.store import Scope
 from tests.cli.conftest import Call, Outcome
 from tests.service.test_entering import OPEN, Contestant, accept
 from tests.service.test_registry import Service, serving
+from tests.service.test_tournaments import FILE, play
 
 
 @pytest.fixture
@@ -89,3 +91,23 @@ def test_what_names_no_version_is_refused_in_one_line(user: Users, ada: Contesta
         assert (refused.status, refused.output, refused.errors.count("\n")) == (2, "", 1)
         assert refused.errors.startswith("error: ")
         assert said in refused.errors
+
+
+def test_standings_at_a_service_are_those_on_the_machine(
+    user: Users, call: Call, service: Service, ada: Contestant, tmp_path: Path
+) -> None:
+    file = tmp_path / "cup.toml"
+    file.write_text(FILE)
+    ada.submit("lowest", "two")
+    cup = user("hal", "create", file, "--start").output.strip()
+    play(service, cup, 4)
+    (database,) = tmp_path.rglob("arbiter.db")
+    here = call("tournament", "standings", cup, "--details", "--data-dir", database.parent)
+    shown = user("ada", "standings", "cup", "--details")
+    assert (here.status, shown.status, shown.errors) == (0, 0, "")
+    assert shown.output == here.output
+    assert "Crosstable" in shown.output
+    assert "moons per 100 hands" in shown.output
+    told = json.loads(user("ada", "standings", "cup", "--details", "--json").output)
+    assert [row["name"] for row in told["details"]] == ["lowest@1", "newest", "uniform@1", "batch@1"]
+    assert "details" not in json.loads(user("ada", "standings", "cup", "--json").output)

@@ -37,6 +37,7 @@ def test_the_interval_is_students_made_wider_by_skewness() -> None:
     assert standings(2, scores[:19])[0].points == Estimate(97 / 76, ANY, ANY, None)
     found = standings(2, scores)[0].points
     assert found is not None
+    assert found.standard_error is not None
     mean, t, x = 138 / 20, 2.093024054408263, 1.959963984540054
     deviations = [taken - mean for taken in points]
     third = sum(d**3 for d in deviations) * 20**2 / (19 * 18)
@@ -72,10 +73,14 @@ def test_a_third_moment_is_that_of_the_difference() -> None:
     """What one bot is skewed by is turned where it is subtracted, also where the other is not at the table."""
     chance = random.Random(19)
     groups = [(0, 1), (0, 2), (1, 2)]
+
+    def taken(entrant: int) -> int:
+        drawn = chance.randint(0, 60) ** 3
+        return (drawn, 60**3 - drawn, 0)[entrant]
+
     # Entrant 0 is skewed to one side, 1 to the other and 2 to none, so that all three matches skew 0 less 1 alike.
-    drawn = [lambda: chance.randint(0, 60) ** 3, lambda: 60**3 - chance.randint(0, 60) ** 3, lambda: 0]
     scores = [
-        BoardScore(match, board, (one, other), 4, (drawn[one](), drawn[other]()))
+        BoardScore(match, board, (one, other), 4, (taken(one), taken(other)))
         for match, (one, other) in enumerate(groups)
         for board in range(1, 8)
     ]

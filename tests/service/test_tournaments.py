@@ -14,11 +14,13 @@ import pytest
 
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.api.tournament.v1 import tournament_pb2_grpc
+from arbiter.cli.standings_text import standings_dict
 from arbiter.deals import commitment
 from arbiter.match import read_replay
 from arbiter.registry.life import Validation
 from arbiter.store import Scope, TournamentState
-from arbiter.tournament import Desk
+from arbiter.tournament import Desk, details
+from arbiter.tournament import report as results
 from tests.service.test_registry import Service, package, refusal, serving, submit
 from tests.tournament.support import Lowest, Revoker, granted, packed_of, played, report
 
@@ -71,8 +73,9 @@ class Caller:
             pb.CancelTournamentRequest(tournament=tournament), metadata=self.metadata
         ).tournament
 
-    def standings(self, tournament: str) -> pb.GetStandingsResponse:
-        return self.stub.GetStandings(pb.GetStandingsRequest(tournament=tournament), metadata=self.metadata)
+    def standings(self, tournament: str, *, details: bool = False) -> pb.GetStandingsResponse:
+        request = pb.GetStandingsRequest(tournament=tournament, crosstable=details, details=details)
+        return self.stub.GetStandings(request, metadata=self.metadata)
 
     def watch(self, tournament: str) -> Iterator[pb.Tournament]:
         for response in self.stub.WatchTournament(
@@ -192,6 +195,32 @@ def test_it_is_started_followed_and_shown(service: Service, host: Caller, ada: C
     assert all(not row.HasField("half_width") for row in found.standings), "two boards are too few for an interval"
     replay = read_replay(ada.replay(f"{tournament}/0/0"))
     assert (replay.sitting, replay.boards) == (f"{tournament}/0/0", 2)
+
+
+def test_standings_tell_what_stands_behind_them_when_asked(service: Service, host: Caller, ada: Caller) -> None:
+    """The same as on the machine itself."""
+    tournament = host.create().id
+    host.start(tournament)
+    play(service, tournament, 4)
+    plain = ada.standings(tournament)
+    assert (len(plain.crosstable), len(plain.details), plain.sides) == (0, 0, False)
+    found = ada.standings(tournament, details=True)
+    assert found.standings == plain.standings
+    told = standings_dict(found)
+    here, behind = results(service.store, tournament), details(service.store, tournament)
+    assert told["details"] == behind.to_list()
+    assert {row["thinking_seconds"] for row in told["details"]} == {1.0}
+    assert {tuple(row["seats"]) for row in told["details"]} == {("0", "1", "2", "3")}
+    assert {tuple(row["directions"]) for row in told["details"]} == {("left", "right")}
+    as_here = here.to_dict()
+    assert {(p["name"], p["opponent"]): p for p in told["crosstable"]} == {
+        (p["name"], p["opponent"]): p for p in as_here["crosstable"]
+    }
+    for row, beside in zip(told["standings"], as_here["standings"], strict=True):
+        assert {key: beside[key] for key in row.keys() & beside.keys()} == {
+            key: row[key] for key in row.keys() & beside.keys()
+        }
+        assert row.keys() - beside.keys() == {"rating_interval", "rating_provisional"}
 
 
 def test_nothing_of_a_deal_set_is_shown_before_its_last_sitting(service: Service, host: Caller, ada: Caller) -> None:

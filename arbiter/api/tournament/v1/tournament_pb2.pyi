@@ -9,6 +9,7 @@ before its last sitting is recorded. A tournament may be named by how its id beg
 
 from collections import abc as abc
 from google.protobuf import descriptor as descriptor
+from google.protobuf import duration_pb2 as duration_pb2
 from google.protobuf import message as message
 from google.protobuf import timestamp_pb2 as timestamp_pb2
 from google.protobuf.internal import containers as containers
@@ -231,6 +232,7 @@ class Standing(message.Message):
     RATING_PROVISIONAL_FIELD_NUMBER: builtins.int
     SCORE_FIELD_NUMBER: builtins.int
     STAGE_REACHED_FIELD_NUMBER: builtins.int
+    BOARDS_FIELD_NUMBER: builtins.int
     rank: builtins.int
     """Rank, 1 is best; equal results share one."""
     name: builtins.str
@@ -265,6 +267,8 @@ class Standing(message.Message):
     """In a Swiss tournament, its score."""
     stage_reached: builtins.int
     """In a knockout, the last stage that it reached, from 1."""
+    boards: builtins.int
+    """Boards played."""
     @builtins.property
     def faults(self) -> containers.ScalarMap[builtins.str, builtins.int]:
         """Number of faults by code."""
@@ -290,10 +294,11 @@ class Standing(message.Message):
         rating_provisional: builtins.bool = ...,
         score: builtins.float | None = ...,
         stage_reached: builtins.int = ...,
+        boards: builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = typing.Literal["_half_width", b"_half_width", "_mean_place", b"_mean_place", "_mean_place_half_width", b"_mean_place_half_width", "_points_per_hand", b"_points_per_hand", "_score", b"_score", "_standard_error", b"_standard_error", "half_width", b"half_width", "mean_place", b"mean_place", "mean_place_half_width", b"mean_place_half_width", "points_per_hand", b"points_per_hand", "score", b"score", "standard_error", b"standard_error"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["_half_width", b"_half_width", "_mean_place", b"_mean_place", "_mean_place_half_width", b"_mean_place_half_width", "_points_per_hand", b"_points_per_hand", "_score", b"_score", "_standard_error", b"_standard_error", "best_rank", b"best_rank", "faults", b"faults", "forfeits", b"forfeits", "half_width", b"half_width", "hands", b"hands", "mean_place", b"mean_place", "mean_place_half_width", b"mean_place_half_width", "name", b"name", "points_per_hand", b"points_per_hand", "rank", b"rank", "rating", b"rating", "rating_half_width", b"rating_half_width", "rating_provisional", b"rating_provisional", "score", b"score", "stage_reached", b"stage_reached", "standard_error", b"standard_error", "voids", b"voids", "worst_rank", b"worst_rank"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["_half_width", b"_half_width", "_mean_place", b"_mean_place", "_mean_place_half_width", b"_mean_place_half_width", "_points_per_hand", b"_points_per_hand", "_score", b"_score", "_standard_error", b"_standard_error", "best_rank", b"best_rank", "boards", b"boards", "faults", b"faults", "forfeits", b"forfeits", "half_width", b"half_width", "hands", b"hands", "mean_place", b"mean_place", "mean_place_half_width", b"mean_place_half_width", "name", b"name", "points_per_hand", b"points_per_hand", "rank", b"rank", "rating", b"rating", "rating_half_width", b"rating_half_width", "rating_provisional", b"rating_provisional", "score", b"score", "stage_reached", b"stage_reached", "standard_error", b"standard_error", "voids", b"voids", "worst_rank", b"worst_rank"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__half_width: _TypeAlias = typing.Literal["half_width"]  # noqa: Y015
     _WhichOneofArgType__half_width: _TypeAlias = typing.Literal["_half_width", b"_half_width"]  # noqa: Y015
@@ -319,6 +324,196 @@ class Standing(message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__score) -> _WhichOneofReturnType__score | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__standard_error) -> _WhichOneofReturnType__standard_error | None: ...
+
+@typing.final
+class Pairing(message.Message):
+    """How two lines of the standings did against each other, on the boards that both played."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    ONE_FIELD_NUMBER: builtins.int
+    OTHER_FIELD_NUMBER: builtins.int
+    BOARDS_FIELD_NUMBER: builtins.int
+    DIFFERENCE_FIELD_NUMBER: builtins.int
+    STANDARD_ERROR_FIELD_NUMBER: builtins.int
+    HALF_WIDTH_FIELD_NUMBER: builtins.int
+    SUPERIORITY_FIELD_NUMBER: builtins.int
+    one: builtins.int
+    """Place in the standings of the one that is further up, from 0."""
+    other: builtins.int
+    """Place of the other, from 0."""
+    boards: builtins.int
+    """Boards on which they met."""
+    difference: builtins.float
+    """Points per hand by which the one did better; negative where the other did, whichever way the rule set counts."""
+    standard_error: builtins.float
+    """Its standard error over boards; left out where there is none."""
+    half_width: builtins.float
+    """Half of the 95 % interval of the difference; left out where there is none."""
+    superiority: builtins.float
+    """Probability that the one is truly better; left out where there is no standard error."""
+    def __init__(
+        self,
+        *,
+        one: builtins.int = ...,
+        other: builtins.int = ...,
+        boards: builtins.int = ...,
+        difference: builtins.float = ...,
+        standard_error: builtins.float | None = ...,
+        half_width: builtins.float | None = ...,
+        superiority: builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = typing.Literal["_half_width", b"_half_width", "_standard_error", b"_standard_error", "_superiority", b"_superiority", "half_width", b"half_width", "standard_error", b"standard_error", "superiority", b"superiority"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["_half_width", b"_half_width", "_standard_error", b"_standard_error", "_superiority", b"_superiority", "boards", b"boards", "difference", b"difference", "half_width", b"half_width", "one", b"one", "other", b"other", "standard_error", b"standard_error", "superiority", b"superiority"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__half_width: _TypeAlias = typing.Literal["half_width"]  # noqa: Y015
+    _WhichOneofArgType__half_width: _TypeAlias = typing.Literal["_half_width", b"_half_width"]  # noqa: Y015
+    _WhichOneofReturnType__standard_error: _TypeAlias = typing.Literal["standard_error"]  # noqa: Y015
+    _WhichOneofArgType__standard_error: _TypeAlias = typing.Literal["_standard_error", b"_standard_error"]  # noqa: Y015
+    _WhichOneofReturnType__superiority: _TypeAlias = typing.Literal["superiority"]  # noqa: Y015
+    _WhichOneofArgType__superiority: _TypeAlias = typing.Literal["_superiority", b"_superiority"]  # noqa: Y015
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__half_width) -> _WhichOneofReturnType__half_width | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__standard_error) -> _WhichOneofReturnType__standard_error | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__superiority) -> _WhichOneofReturnType__superiority | None: ...
+
+@typing.final
+class PerHand(message.Message):
+    """An amount per hand."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: builtins.int
+    STANDARD_ERROR_FIELD_NUMBER: builtins.int
+    HALF_WIDTH_FIELD_NUMBER: builtins.int
+    value: builtins.float
+    """The mean over hands."""
+    standard_error: builtins.float
+    """Its standard error over boards; left out where there is none."""
+    half_width: builtins.float
+    """Half of its 95 % interval; left out where there is none."""
+    def __init__(
+        self,
+        *,
+        value: builtins.float = ...,
+        standard_error: builtins.float | None = ...,
+        half_width: builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = typing.Literal["_half_width", b"_half_width", "_standard_error", b"_standard_error", "half_width", b"half_width", "standard_error", b"standard_error"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["_half_width", b"_half_width", "_standard_error", b"_standard_error", "half_width", b"half_width", "standard_error", b"standard_error", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__half_width: _TypeAlias = typing.Literal["half_width"]  # noqa: Y015
+    _WhichOneofArgType__half_width: _TypeAlias = typing.Literal["_half_width", b"_half_width"]  # noqa: Y015
+    _WhichOneofReturnType__standard_error: _TypeAlias = typing.Literal["standard_error"]  # noqa: Y015
+    _WhichOneofArgType__standard_error: _TypeAlias = typing.Literal["_standard_error", b"_standard_error"]  # noqa: Y015
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__half_width) -> _WhichOneofReturnType__half_width | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__standard_error) -> _WhichOneofReturnType__standard_error | None: ...
+
+@typing.final
+class SeatPoints(message.Message):
+    """Points per hand in one seat."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: builtins.int
+    POINTS_FIELD_NUMBER: builtins.int
+    seat: builtins.int
+    """The seat, from 0."""
+    @builtins.property
+    def points(self) -> PerHand:
+        """The points."""
+
+    def __init__(
+        self,
+        *,
+        seat: builtins.int = ...,
+        points: PerHand | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = typing.Literal["points", b"points"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["points", b"points", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class DirectionPoints(message.Message):
+    """Points per hand under one pass direction."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    DIRECTION_FIELD_NUMBER: builtins.int
+    POINTS_FIELD_NUMBER: builtins.int
+    direction: builtins.str
+    """The direction, such as "left"; "none" where no cards are passed."""
+    @builtins.property
+    def points(self) -> PerHand:
+        """The points."""
+
+    def __init__(
+        self,
+        *,
+        direction: builtins.str = ...,
+        points: PerHand | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = typing.Literal["points", b"points"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["direction", b"direction", "points", b"points"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+@typing.final
+class EntrantDetails(message.Message):
+    """What stands behind the points of an entrant, over complete matches."""
+
+    DESCRIPTOR: descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    MOONS_FIELD_NUMBER: builtins.int
+    THINKING_TIME_FIELD_NUMBER: builtins.int
+    ANSWERS_FIELD_NUMBER: builtins.int
+    SEATS_FIELD_NUMBER: builtins.int
+    DIRECTIONS_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Name of the entrant; of a side, each partner's."""
+    answers: builtins.int
+    """Requests that it answered in that time."""
+    @builtins.property
+    def moons(self) -> PerHand:
+        """Moons that it shot; left out before the first complete match."""
+
+    @builtins.property
+    def thinking_time(self) -> duration_pb2.Duration:
+        """What its clocks were charged with in all recorded sittings that tell; left out where none does."""
+
+    @builtins.property
+    def seats(self) -> containers.RepeatedCompositeFieldContainer[SeatPoints]:
+        """By seat in which it played."""
+
+    @builtins.property
+    def directions(self) -> containers.RepeatedCompositeFieldContainer[DirectionPoints]:
+        """By pass direction of its hands, in the order in which they come up."""
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        moons: PerHand | None = ...,
+        thinking_time: duration_pb2.Duration | None = ...,
+        answers: builtins.int = ...,
+        seats: abc.Iterable[SeatPoints] | None = ...,
+        directions: abc.Iterable[DirectionPoints] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = typing.Literal["moons", b"moons", "thinking_time", b"thinking_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = typing.Literal["answers", b"answers", "directions", b"directions", "moons", b"moons", "name", b"name", "seats", b"seats", "thinking_time", b"thinking_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 @typing.final
 class BotLog(message.Message):
@@ -875,16 +1070,24 @@ class GetStandingsRequest(message.Message):
     DESCRIPTOR: descriptor.Descriptor
 
     TOURNAMENT_FIELD_NUMBER: builtins.int
+    CROSSTABLE_FIELD_NUMBER: builtins.int
+    DETAILS_FIELD_NUMBER: builtins.int
     tournament: builtins.str
     """Id of the tournament."""
+    crosstable: builtins.bool
+    """Whether to tell who beats whom as well."""
+    details: builtins.bool
+    """Whether to tell moons, thinking time, and points by seat and by pass direction as well."""
     def __init__(
         self,
         *,
         tournament: builtins.str = ...,
+        crosstable: builtins.bool = ...,
+        details: builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["crosstable", b"crosstable", "details", b"details", "tournament", b"tournament"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -899,12 +1102,17 @@ class GetStandingsResponse(message.Message):
     LOWEST_WINS_FIELD_NUMBER: builtins.int
     FORMAT_FIELD_NUMBER: builtins.int
     STAGES_FIELD_NUMBER: builtins.int
+    SIDES_FIELD_NUMBER: builtins.int
+    CROSSTABLE_FIELD_NUMBER: builtins.int
+    DETAILS_FIELD_NUMBER: builtins.int
     lowest_wins: builtins.bool
     """Whether fewer points are better."""
     format: builtins.str
     """The format, such as "round-robin": in "swiss" the score ranks first, in "knockout" the stage."""
     stages: builtins.int
     """Stages in all, where the format has any."""
+    sides: builtins.bool
+    """Whether the lines of the standings are sides of partners."""
     @builtins.property
     def tournament(self) -> Tournament:
         """The tournament."""
@@ -912,6 +1120,14 @@ class GetStandingsResponse(message.Message):
     @builtins.property
     def standings(self) -> containers.RepeatedCompositeFieldContainer[Standing]:
         """Best first."""
+
+    @builtins.property
+    def crosstable(self) -> containers.RepeatedCompositeFieldContainer[Pairing]:
+        """All pairs that met, when asked for."""
+
+    @builtins.property
+    def details(self) -> containers.RepeatedCompositeFieldContainer[EntrantDetails]:
+        """By entrant, when asked for."""
 
     def __init__(
         self,
@@ -921,10 +1137,13 @@ class GetStandingsResponse(message.Message):
         lowest_wins: builtins.bool = ...,
         format: builtins.str = ...,
         stages: builtins.int = ...,
+        sides: builtins.bool = ...,
+        crosstable: abc.Iterable[Pairing] | None = ...,
+        details: abc.Iterable[EntrantDetails] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = typing.Literal["tournament", b"tournament"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["format", b"format", "lowest_wins", b"lowest_wins", "stages", b"stages", "standings", b"standings", "tournament", b"tournament"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["crosstable", b"crosstable", "details", b"details", "format", b"format", "lowest_wins", b"lowest_wins", "sides", b"sides", "stages", b"stages", "standings", b"standings", "tournament", b"tournament"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

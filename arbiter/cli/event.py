@@ -17,11 +17,12 @@ from rich.text import Text
 
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.cli.console import errors, print_json, results_console
-from arbiter.cli.local import LocalOptions, cancelled_by_sigterm, check_bots, refuse_finished, run_tournament
+from arbiter.cli.local import LocalOptions, bots_of, cancelled_by_sigterm, check_bots, refuse_finished, run_tournament
 from arbiter.cli.options import DATABASE_URL
 from arbiter.cli.progress import ProgressView
 from arbiter.cli.standings_text import standings_tables
 from arbiter.errors import InfrastructureError, UsageError
+from arbiter.packages import Versions
 from arbiter.service.standings_messages import standings_message
 from arbiter.store import Entrant, Store, StoreError, TournamentState, UnknownTournament
 from arbiter.supervisor.redis import hide_passwords
@@ -70,8 +71,9 @@ def start_event(spec: TournamentSpec, options: EventOptions) -> None:
     """Check the entrants, write the plan and play it."""
     with open_store(options.data) as store, asyncio.Runner() as runner:
         local = options.local(spec)
-        entrants = enter(spec.entrants, local.bots)
-        runner.run(_checked(entrants, local, [clock.start_up for clock in spec.clocks]))
+        bots = bots_of(store, local.data)
+        entrants = enter(spec.entrants, bots)
+        runner.run(_checked(entrants, local, bots, [clock.start_up for clock in spec.clocks]))
         tournament_id = new_id(spec.name, {tournament.id for tournament in store.tournaments()})
         tournament, matches = plan_tournament(tournament_id, spec, entrants, datetime.now(UTC))
 
@@ -137,9 +139,9 @@ def _play(
         _show_next_steps(tournament_id, options)
 
 
-async def _checked(entrants: list[Entrant], local: LocalOptions, patience: list[float]) -> None:
+async def _checked(entrants: list[Entrant], local: LocalOptions, bots: Versions, patience: list[float]) -> None:
     with cancelled_by_sigterm():
-        await check_bots(entrants, local, patience)
+        await check_bots(entrants, local, bots, patience)
 
 
 async def _until_end(

@@ -184,7 +184,7 @@ def gate(
     from arbiter.cli.event import EventOptions, open_store
     from arbiter.cli.gate_bots import named_bots
     from arbiter.cli.gate_run import resume_gate, start_gate
-    from arbiter.cli.local import bots_in
+    from arbiter.cli.local import bots_of
     from arbiter.tournament.gate_request import GateRequest
     from arbiter.tournament.gate_terms import Form, Mode, Unit
 
@@ -194,7 +194,7 @@ def gate(
     with open_store(options.data) as store:
         bots = named_bots(
             store,
-            bots_in(options.data),
+            bots_of(store, options.data),
             [candidate or "", against or "", *opponents_named(opponents or list(OPPONENTS))],
             rules,
             board_format,

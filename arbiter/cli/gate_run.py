@@ -11,8 +11,9 @@ from arbiter.cli.console import errors
 from arbiter.cli.event import GATE, EventOptions, exists, open_store, resume_command
 from arbiter.cli.gate_outputs import Outputs, tell
 from arbiter.cli.gate_view import GateView
-from arbiter.cli.local import LocalOptions, cancelled_by_sigterm, check_bots, run_tournament
+from arbiter.cli.local import LocalOptions, bots_of, cancelled_by_sigterm, check_bots, run_tournament
 from arbiter.errors import InfrastructureError, UsageError
+from arbiter.packages import Versions
 from arbiter.service.gate_messages import report_message
 from arbiter.store import Entrant, Store, TournamentState
 from arbiter.tournament import TournamentSpec, enter, new_id
@@ -31,11 +32,12 @@ def start_gate(request: GateRequest, max_boards: int, options: EventOptions, out
     blocks = max_boards // (spec.boards * spec.gate.tables)
     with open_store(options.data) as store, asyncio.Runner() as runner:
         local = options.local(spec)
-        entrants = enter(spec.entrants, local.bots)
+        bots = bots_of(store, local.data)
+        entrants = enter(spec.entrants, bots)
         gate = new_id(NAME, {tournament.id for tournament in store.tournaments()})
         tournament, matches = plan_gate(gate, spec, entrants, blocks, datetime.now(UTC))
         tried = set(spec.sides_of(entrants)[CANDIDATE].entrants)
-        runner.run(_checked([each for each in entrants if each.index not in tried], local, spec))
+        runner.run(_checked([each for each in entrants if each.index not in tried], local, bots, spec))
 
         def write_plan() -> None:
             store.create_tournament(tournament, entrants, matches, spec.seatings.sittings(spec.rules))
@@ -123,9 +125,9 @@ def _play(
     return status
 
 
-async def _checked(entrants: list[Entrant], local: LocalOptions, spec: TournamentSpec) -> None:
+async def _checked(entrants: list[Entrant], local: LocalOptions, bots: Versions, spec: TournamentSpec) -> None:
     with cancelled_by_sigterm():
-        await check_bots(entrants, local, [spec.clock_of(entrant.index).start_up for entrant in entrants])
+        await check_bots(entrants, local, bots, [spec.clock_of(entrant.index).start_up for entrant in entrants])
 
 
 async def _until_end(

@@ -17,7 +17,7 @@ from arbiter.api.registry.v1 import registry_pb2
 from arbiter.cli.console import errors
 from arbiter.cli.demo import sample_bots_folder
 from arbiter.cli.event import EventOptions, open_store, program
-from arbiter.cli.local import LocalOptions, cancelled_by_sigterm, run_tournament
+from arbiter.cli.local import LocalOptions, bots_of, cancelled_by_sigterm, run_tournament
 from arbiter.cli.local_bots import LocalBots
 from arbiter.cli.progress import ProgressView
 from arbiter.engine import EngineError, rule_set
@@ -50,7 +50,7 @@ def enter_here(data: Path, bot: str, ladder: str, unsafe: bool) -> pb.EnterLadde
         folder = _folder(bot)
         if folder is not None:
             bot = _submitted(options, folder, TournamentSpec.from_dict(found.spec))
-        _, entrant = LadderHosting(store, options.bots).enter(_host(), bot, found.id)
+        _, entrant = LadderHosting(store, bots_of(store, options.data)).enter(_host(), bot, found.id)
         board = leaderboard(store, found.id)
         place = next(place for place in board.places if place.entrant.index == entrant.index)
         return pb.EnterLadderResponse(ladder=found.id, entry=entry_message(place))
@@ -60,7 +60,7 @@ def leave_here(data: Path, bot: str, ladder: str) -> str:
     """Take a version off a ladder of this machine; returns the ladder's id."""
     with open_store(data) as store:
         options = LocalOptions(data, None, 0, False)
-        return LadderHosting(store, options.bots).leave(_host(), bot, ladder)[0].id
+        return LadderHosting(store, bots_of(store, options.data)).leave(_host(), bot, ladder)[0].id
 
 
 def leaderboard_here(data: Path, ladder: str) -> pb.GetLeaderboardResponse:

@@ -22,6 +22,7 @@ from arbiter.errors import InfrastructureError, UsageError
 from arbiter.links import BotHost, LinkLost, ProcessLink
 from arbiter.match.routes import CPU_CLASSES, SERVICE
 from arbiter.packages import FileVersions, Versions
+from arbiter.packages.marking import first_word
 from arbiter.service import WorkerServer, WorkerTokens
 from arbiter.store import Entrant, LeadershipLost, Store, StoreUnavailable, TournamentState
 from arbiter.supervisor.keeper import Keeper, Patience
@@ -42,13 +43,19 @@ STARTS_AT_ONCE: Final = 8
 BOTS_URL: Final = "ARBITER_BOTS_URL"
 
 
-def bots_in(data: Path) -> Versions:
+def bots_of(store: Store, data: Path) -> Versions:
     """The bots' fixed versions: in a data folder, or in the object store that ``ARBITER_BOTS_URL`` names.
 
     Raises:
-        InfrastructureError: what the object store needs is not installed.
-        UsageError: the URL names none.
+        InfrastructureError: what the object store needs is not installed, or it can't be reached.
+        UsageError: the URL names none, or what is there is another database's.
     """
+    found = _bots_in(data)
+    found.claim(store.identity())
+    return found
+
+
+def _bots_in(data: Path) -> Versions:
     files, url = FileVersions(data / "bots"), os.environ.get(BOTS_URL)
     if not url:
         return files
@@ -74,20 +81,18 @@ class LocalOptions:
     unsafe_processes: bool
 
     @property
-    def bots(self) -> Versions:
-        """The bots' fixed versions."""
-        return bots_in(self.data)
-
-    @property
     def cage(self) -> Cage:
         """The cage that bots are put into."""
         return choose_cage(self.unsafe_processes, [self.data], CageSettings.from_environment())
 
 
-async def check_bots(entrants: list[Entrant], options: LocalOptions, patience: Sequence[float]) -> None:
+async def check_bots(entrants: list[Entrant], options: LocalOptions, bots: Versions, patience: Sequence[float]) -> None:
     """Start every entrant's bot once, so that one that does not start is named before the first card.
 
     Args:
+        entrants: of whom.
+        options: how bots are run.
+        bots: their versions.
         patience: by entrant, its start-up allowance in seconds.
 
     Raises:
@@ -101,7 +106,7 @@ async def check_bots(entrants: list[Entrant], options: LocalOptions, patience: S
         host = BotHost(run)
         links: list[ProcessLink] = []
         for entrant in entrants:
-            folder = options.bots.open(entrant.digest)
+            folder = bots.open(entrant.digest)
             connection = host.add(f"bot{entrant.index}")
             launch = Launch(folder, load_manifest(folder), connection.socket, {"ARBITER_TOKEN": connection.token})
             links.append(ProcessLink(cage, launch, connection))
@@ -144,14 +149,7 @@ class RunElsewhere(UsageError):
 def folder_name(data: Path) -> str:
     """The name of a data folder among those that share a database: this machine's, and what is drawn when the folder is
     first asked, and kept there."""
-    kept = data / "name"
-    if not kept.exists():
-        drawn = data / f".name-{secrets.token_hex(4)}"
-        drawn.write_text(f"{socket.gethostname()}-{secrets.token_hex(4)}\n")
-        with contextlib.suppress(FileExistsError):  # another process was quicker, and its name counts
-            os.link(drawn, kept)
-        drawn.unlink()
-    return kept.read_text().strip()
+    return first_word(data / "name", f"{socket.gethostname()}-{secrets.token_hex(4)}")
 
 
 def lock_path(data: Path, tournament: str) -> Path:
@@ -218,7 +216,7 @@ async def run_tournament(
                 redis_url, watch_redis = options.redis_url, asyncio.Event().wait
             tokens = WorkerTokens(store.accounts)
             listen = f"unix:{run / 'arbiter.sock'}"
-            server = await stack.enter_async_context(WorkerServer(desk, options.bots, tokens, listen))
+            server = await stack.enter_async_context(WorkerServer(desk, bots_of(store, options.data), tokens, listen))
             begin()
             _set_running(lead.store, tournament)
             _free(lead.store, tournament)

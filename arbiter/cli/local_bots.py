@@ -14,7 +14,7 @@ from typing import BinaryIO, Final
 from arbiter.api.registry.v1 import registry_pb2 as pb
 from arbiter.cage import CageSettings
 from arbiter.cli.event import open_store
-from arbiter.cli.local import LocalOptions, versions_lock
+from arbiter.cli.local import LocalOptions, bots_of, versions_lock
 from arbiter.engine import rule_set
 from arbiter.errors import UsageError
 from arbiter.packages import Builder
@@ -43,11 +43,16 @@ class LocalBots:
     """
 
     def __init__(self, options: LocalOptions, rules: Sequence[str]) -> None:
-        contents, data = options.bots, options.data
+        data = options.data
         self._data: Final = data
+        self._store: Final = open_store(data)
+        try:
+            contents = bots_of(self._store, data)
+        except BaseException:
+            self._store.close()
+            raise
         validator = Validator(options.cage, {name: rule_set(name) for name in rules})
         builder = Builder(contents, data / "staging", unsafe=options.unsafe_processes, hidden=(data,))
-        self._store: Final = open_store(data)
         self._registry: Final = Registry(self._store, contents, data / "registry", _NO_QUOTA)
         runtimes = CageSettings.from_environment().runtimes
         self._life: Final = Life(self._store, contents, builder, validator, runtimes, _NO_QUOTA)

@@ -15,7 +15,7 @@ from typing import Final
 import grpc
 
 from arbiter.cage import CageSettings, choose_cage
-from arbiter.cli.local import bots_in, versions_lock
+from arbiter.cli.local import bots_of, versions_lock
 from arbiter.cli.running import Running
 from arbiter.cli.worker_processes import Workplace, worker_commands
 from arbiter.engine import rule_set
@@ -136,7 +136,7 @@ async def everything(store: Store, options: ServiceOptions) -> AsyncIterator[Run
         coordinator, checks = _coordinator(stack, store, options)
         api = await _api(stack, store, options, coordinator.wake)
         api.desk.changed = coordinator.wake
-        own = WorkerServer(api.desk, bots_in(options.data), api.tokens, f"unix:{run / 'arbiter.sock'}")
+        own = WorkerServer(api.desk, bots_of(store, options.data), api.tokens, f"unix:{run / 'arbiter.sock'}")
         await stack.enter_async_context(own)
         place = Workplace(
             url,
@@ -237,7 +237,7 @@ async def _api(stack: AsyncExitStack, store: Store, options: ServiceOptions, sta
     """What callers dial, and workers of other machines; ``started`` is called when there is something to play."""
     assert options.redis_url is not None
     data, settings = options.data, CageSettings.from_environment()
-    contents = bots_in(data)
+    contents = bots_of(store, data)
     builder = Builder(contents, data / "staging", unsafe=options.unsafe_processes, hidden=(data,))
     cage = choose_cage(options.unsafe_processes, [data], settings)
     validator = Validator(cage, {name: rule_set(name) for name in options.rules})

@@ -12,7 +12,7 @@ from arbiter.packages.removal import last_changed, remove
 from arbiter.packages.staging import StagingError
 from arbiter.packages.transfer import FileHeader, Receiver, TransferError, parts_of_version
 from arbiter.packages.unpacking import Contents, Unpacked, inspect, unpacked, unpacked_files
-from arbiter.packages.versions import FileVersions, VersionMissing, Versions
+from arbiter.packages.versions import FileVersions, ForeignContents, VersionMissing, Versions
 
 __all__ = [
     "BotCache",
@@ -23,6 +23,7 @@ __all__ = [
     "Contents",
     "FileHeader",
     "FileVersions",
+    "ForeignContents",
     "PackageError",
     "PackageLimits",
     "Packed",

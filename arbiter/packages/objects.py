@@ -18,10 +18,18 @@ from typing import Any, BinaryIO, Final, cast
 import fsspec  # type: ignore[import-untyped]  # has no types of its own, and nobody publishes stubs
 
 from arbiter.cage import Snapshot, SnapshotLimits
+from arbiter.errors import InfrastructureError
 from arbiter.packages.limits import CHUNK, PackageError, PackageLimits
 from arbiter.packages.packing import pack
 from arbiter.packages.unpacking import unpacked_files
-from arbiter.packages.versions import DIGEST, UNREFERENCED_AGE, FileVersions, VersionMissing
+from arbiter.packages.versions import DIGEST, MARK, UNREFERENCED_AGE, FileVersions, VersionMissing, check_owner
+
+try:
+    from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]  # has no types of its own
+except ImportError:  # then it is no S3
+    _UNREACHABLE: tuple[type[Exception], ...] = (OSError,)
+else:
+    _UNREACHABLE = (OSError, BotoCoreError)
 
 _SUFFIX: Final = ".tar.gz"
 STORED: Final = PackageLimits(
@@ -45,6 +53,27 @@ class ObjectVersions:
         self._cache: Final = cache
         self._staging: Final = staging
         self._writing: Final = threading.Lock()
+
+    def claim(self, database: str) -> None:
+        """See `Versions.claim`. Of two that take an empty store at one moment the later one has it, as every further
+        claim finds.
+
+        Raises:
+            InfrastructureError: the store can't be reached.
+        """
+        mark = f"{self._root}/{MARK}"
+        try:
+            self._files.invalidate_cache()
+            try:
+                held = self._files.cat_file(mark)
+            except FileNotFoundError:
+                with self._writing:
+                    self._files.makedirs(self._root, exist_ok=True)
+                    self._files.pipe_file(mark, database.encode())
+                held = self._files.cat_file(mark)
+        except _UNREACHABLE as error:
+            raise InfrastructureError(f"{self._files.unstrip_protocol(self._root)}: can't be used: {error}") from error
+        check_owner(held.decode(), database, *map(self._files.unstrip_protocol, (self._root, mark)))
 
     def put(self, folder: Path, limits: SnapshotLimits | None = None) -> Snapshot:
         """See `Versions.put`. The object appears whole or not at all, as fsspec's transactions see to it."""

@@ -14,10 +14,13 @@ from typing import Final, Protocol
 
 from arbiter.cage import Snapshot, SnapshotLimits, take_snapshot, verify_snapshot
 from arbiter.cage.snapshot import COPYING
-from arbiter.errors import InfrastructureError
+from arbiter.errors import InfrastructureError, UsageError
+from arbiter.packages.marking import first_word
 from arbiter.packages.removal import remove
 
 DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+MARK: Final = ".database"
+"""What says in a store of versions which database's it is."""
 _GRAVE: Final = ".deleted-"
 UNREFERENCED_AGE: Final = 24 * 3600.0
 """Seconds for which a version that nothing refers to is kept: whoever put it may be about to record it."""
@@ -27,8 +30,19 @@ class VersionMissing(InfrastructureError):
     """A version is not in the store, or no longer what it was."""
 
 
+class ForeignContents(UsageError):
+    """A store of versions is another database's, and either would delete what the other needs."""
+
+
 class Versions(Protocol):
     """A store of versions. Every method may be called at once from many threads and processes."""
+
+    def claim(self, database: str) -> None:
+        """Take the store for a database, told by its id, which says what is needed. It is noted in the store.
+
+        Raises:
+            ForeignContents: it is another's.
+        """
 
     def put(self, folder: Path, limits: SnapshotLimits | None = None) -> Snapshot:
         """Keep a copy of a folder; the same content is the same version, kept once. On the disk when this returns.
@@ -56,6 +70,11 @@ class FileVersions:
 
     def __init__(self, root: Path) -> None:
         self._root: Final = root
+
+    def claim(self, database: str) -> None:
+        """See `Versions.claim`."""
+        self._root.mkdir(parents=True, exist_ok=True)
+        check_owner(first_word(self._root / MARK, database), database, f"{self._root}", f"{self._root / MARK}")
 
     def put(self, folder: Path, limits: SnapshotLimits | None = None) -> Snapshot:
         """See `Versions.put`."""
@@ -103,6 +122,15 @@ class FileVersions:
         with (self._root / ".lock").open("ab") as lock:
             fcntl.flock(lock, how)
             yield
+
+
+def check_owner(held: str, database: str, where: str, mark: str) -> None:
+    """Raise `ForeignContents` unless the database that holds a store is this one."""
+    if held != database:
+        raise ForeignContents(
+            f"{where}: holds the bots of another database, and each would delete what only the other needs; name"
+            f" another place or that database, or, if that is gone for good, delete {mark}"
+        )
 
 
 def checked_digest(digest: str) -> str:

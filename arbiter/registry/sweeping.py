@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from arbiter.errors import InfrastructureError
+from arbiter.packages import ForeignContents, last_changed, remove
 from arbiter.packages import Versions as Contents
-from arbiter.packages import last_changed, remove
 from arbiter.registry.uploads import Uploads
 from arbiter.store import Store
 
@@ -64,15 +64,19 @@ class Sweeper:
         steps: list[tuple[str, Callable[[], object]]] = [
             ("uploads", self._uploads.sweep),
             ("request ids", lambda: self._store.requests.forget(now)),
-            ("contents", lambda: deleted.extend(self._contents.sweep(self._store.versions.referenced(now)))),
+            ("contents", lambda: deleted.extend(self._sweep_contents(now))),
             *((str(folder), partial(_clear, folder)) for folder in self._staging),
         ]
         for what, clear in steps:
             try:
                 clear()
-            except (InfrastructureError, OSError) as error:
+            except (InfrastructureError, OSError, ForeignContents) as error:
                 log.error("%s that nothing needs stay for now: %s", what, error)
         return deleted
+
+    def _sweep_contents(self, now: datetime) -> list[str]:
+        self._contents.claim(self._store.identity())  # what others need is not known here
+        return self._contents.sweep(self._store.versions.referenced(now))
 
 
 def _clear(staging: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -44,6 +45,7 @@ from arbiter.store.records import (
     check_aware,
 )
 from arbiter.store.requests import Requests
+from arbiter.store.tables import IdentityRow
 from arbiter.store.versions import Versions
 
 MAX_ATTEMPTS = 3
@@ -97,6 +99,23 @@ class Store:
         """Return when the database answers; raises `StoreError`."""
         with self._database.read() as session:
             session.execute(select(1))
+
+    def identity(self) -> str:
+        """An id by which this database is told from all others: 32 hexadecimal digits, drawn when first asked for.
+
+        A copy has that of what it was copied from.
+        """
+        with self._database.read() as session:
+            known: str | None = session.scalar(select(IdentityRow.id))
+        if known is not None:
+            return known
+        with self._database.write() as session:
+            self._database.take_turns(session, "identity")
+            known = session.scalar(select(IdentityRow.id))  # another process may have been quicker
+            if known is None:
+                known = secrets.token_hex(16)
+                session.add(IdentityRow(id=known))
+            return known
 
     def close(self) -> None:
         """Close all connections."""

@@ -260,6 +260,14 @@ class BotLogRow(Table):
     answers: Mapped[int | None]
 
 
+class IdentityRow(Table):
+    """The one row says which database this is; copies say the same."""
+
+    __tablename__ = "identity"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+
+
 class LeadershipRow(Table):
     """Who leads in a matter; rows stay, so that their terms go on."""
 

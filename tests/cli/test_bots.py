@@ -11,8 +11,10 @@ import pytest
 
 from arbiter.cli.console import Following
 from arbiter.cli.dialling import server_of
-from arbiter.cli.local import bots_in
+from arbiter.cli.local import bots_of
 from arbiter.errors import ArbiterError, UsageError
+from arbiter.packages import ForeignContents
+from arbiter.store import Store
 from tests.cli.conftest import Call
 from tests.e2e.support import SAMPLES
 
@@ -130,12 +132,43 @@ class TestAnObjectStore:
         self, bot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("ARBITER_BOTS_URL", f"file://{tmp_path}/bucket")
-        digest = bots_in(tmp_path / "one").put(bot).digest
-        assert [path.name for path in (tmp_path / "bucket").iterdir()] == [f"{digest}.tar.gz"]
-        assert (bots_in(tmp_path / "another").open(digest) / "bot.py").exists()
+        with Store.open(tmp_path / "arbiter.db") as store:
+            digest = bots_of(store, tmp_path / "one").put(bot).digest
+            names = sorted(path.name for path in (tmp_path / "bucket").iterdir())
+            assert names == [".database", f"{digest}.tar.gz"]
+            assert (bots_of(store, tmp_path / "another").open(digest) / "bot.py").exists()
+
+    def test_the_bucket_of_another_database_is_refused(
+        self, call: Call, bot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Each would delete what only the other needs, for it knows nothing of it."""
+        with Store.open(tmp_path / "arbiter.db") as store:
+            monkeypatch.setenv("ARBITER_BOTS_URL", f"file://{tmp_path}/bucket")
+            bots_of(store, tmp_path)
+            with (
+                Store.open(tmp_path / "other.db") as other,
+                pytest.raises(ForeignContents, match=r"another place or that"),
+            ):
+                bots_of(other, tmp_path)
+            bots_of(store, tmp_path)
+
+    def test_a_folder_of_another_database_is_refused(
+        self, call: Call, bot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        data = tmp_path / "data"
+        data.mkdir()
+        (data / "bots").mkdir()
+        (data / "bots" / ".database").write_text("0" * 32)
+        refused = call("bot", "submit", bot, "--data-dir", data)
+        assert (refused.status, refused.output) == (2, "")
+        assert refused.errors.startswith(
+            f"error: {data}/bots: holds the bots of another database, and each would delete"
+        )
+        assert refused.errors.endswith(f", or, if that is gone for good, delete {data}/bots/.database\n")
+        assert refused.errors.count("\n") == 1
 
     @pytest.mark.parametrize("url", ["nowhere://bucket", "chess"])
     def test_a_url_of_another_kind_is_refused(self, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("ARBITER_BOTS_URL", url)
-        with pytest.raises(ArbiterError, match="ARBITER_BOTS_URL"):
-            bots_in(tmp_path)
+        with Store.open(tmp_path / "arbiter.db") as store, pytest.raises(ArbiterError, match="ARBITER_BOTS_URL"):
+            bots_of(store, tmp_path)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import logging
 import os
 import shutil
+import socket
 import threading
 import urllib.request
 import uuid
@@ -18,7 +20,8 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from arbiter.cage import Snapshot, take_snapshot, verify_snapshot
-from arbiter.packages import FileVersions, VersionMissing, Versions
+from arbiter.errors import InfrastructureError
+from arbiter.packages import FileVersions, ForeignContents, VersionMissing, Versions
 from arbiter.packages.objects import ObjectVersions
 from tests.packages.archives import GOOD
 
@@ -132,6 +135,49 @@ def test_what_goes_while_it_is_looked_at_is_missing(
 
     monkeypatch.setattr(Path, "lstat", swept)
     assert not verify_snapshot(path)
+
+
+def test_a_store_is_one_databases(make: Make, tmp_path: Path) -> None:
+    first, second = "1" * 32, "2" * 32
+    make().claim(first)
+    make().put(bot(tmp_path / "bot"))
+    make().claim(first)
+    with pytest.raises(ForeignContents, match=r"holds the bots of another database.*delete .*/\.database$"):
+        make().claim(second)
+    assert len(make().digests()) == 1, "the mark is no version"
+
+
+def test_of_databases_that_take_a_folder_at_once_one_has_it(tmp_path: Path) -> None:
+    won: list[str] = []
+    barrier = threading.Barrier(8)
+
+    def take(database: str) -> None:
+        barrier.wait()
+        with contextlib.suppress(ForeignContents):
+            FileVersions(tmp_path / "versions").claim(database)
+            won.append(database)
+
+    threads = [threading.Thread(target=take, args=(str(number) * 32,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    assert (tmp_path / "versions" / ".database").read_text() == f"{won[0]}\n"
+
+
+def test_a_store_of_objects_that_is_away_is_said(tmp_path: Path) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        options = {
+            "key": "ada",
+            "secret": "lovelace",
+            "endpoint_url": f"http://127.0.0.1:{nobody.getsockname()[1]}",
+            "config_kwargs": {"retries": {"total_max_attempts": 1}},
+        }
+        store = ObjectVersions("s3://bucket/bots", FileVersions(tmp_path / "cache"), tmp_path / "staging", **options)
+        with pytest.raises(InfrastructureError, match="s3://bucket/bots: can't be used: Could not connect"):
+            store.claim("1" * 32)
 
 
 def test_many_at_once(make: Make, tmp_path: Path) -> None:

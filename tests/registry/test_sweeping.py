@@ -145,6 +145,19 @@ def test_what_others_delete_at_the_same_time_stops_no_sweep(
     assert list(staging.iterdir()) == []
 
 
+def test_what_another_database_has_taken_meanwhile_stays(
+    tmp_path: Path, contents: Contents, sweeper: Sweeper, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two that begin in an empty store of objects at the same moment may both get it, until they look again."""
+    contents.claim("another")
+    digest = contents.put(Path(__file__).parents[2] / "sample_bots" / "lowest").digest
+    age(tmp_path / "bots" / digest, UNREFERENCED_AGE + 60)
+    assert sweeper.sweep() == []
+    assert contents.digests() == [digest]
+    assert "contents that nothing needs stay for now" in caplog.text
+    assert "holds the bots of another database" in caplog.text
+
+
 def test_what_can_not_be_deleted_keeps_nothing_else(
     tmp_path: Path, store: Store, contents: Contents, registry: Registry, caplog: pytest.LogCaptureFixture
 ) -> None:

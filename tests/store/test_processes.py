@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import subprocess
 import sys
@@ -203,3 +204,17 @@ def test_a_writer_killed_in_mid_transaction_leaves_nothing_and_after_it_everythi
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
         connection.close()
+
+
+def test_a_database_has_one_id_however_many_ask_first(store: Store, target: str) -> None:
+    together = Barrier(8)
+
+    def ask(_: int) -> str:
+        with Store.open(target) as another:
+            together.wait()
+            return another.identity()
+
+    with ThreadPoolExecutor(8) as pool:
+        (identity,) = set(pool.map(ask, range(8)))
+    assert re.fullmatch("[0-9a-f]{32}", identity)
+    assert store.identity() == identity

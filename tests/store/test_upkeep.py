@@ -196,6 +196,7 @@ def test_a_backup_that_fails_leaves_nothing(postgres: Postgres, tmp_path: Path) 
 def source(path: Path) -> Iterator[Database]:
     with Store.open(path) as store:
         fill(store)
+        store.identity()
     database = Database(path)
     yield database
     database.close()

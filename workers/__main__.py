@@ -12,6 +12,7 @@ from arbiter.errors import ArbiterError, UsageError
 from arbiter.telemetry import Endpoint, set_up_logging
 from workers.app import app, configure, runner, settings, worker
 from workers.consumer import reached
+from workers.presence import Presence
 
 PATIENCE: Final = 1.0
 """Seconds that the arbiter has to be reached when somebody asks whether this worker is ready."""
@@ -36,7 +37,8 @@ def main() -> None:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(error.exit_code)
         try:
-            _take_sittings(settings().name, queues)
+            with Presence(app, settings().queue, settings().name):
+                _take_sittings(settings().name, queues)
         finally:
             runner().run(worker().close())
 

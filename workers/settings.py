@@ -193,7 +193,7 @@ def celery_settings(settings: WorkerSettings) -> dict[str, Any]:
         # Plain data alone: whoever can write to Redis must not be able to run code here.
         "task_serializer": "json",
         "accept_content": ["json"],
-        # Nobody listens to events or remote commands; a worker is stopped by signals, and seen by its leases.
+        # Nobody listens to events or remote commands; a worker is stopped by signals, and seen by workers.presence.
         "worker_send_task_events": False,
         "worker_enable_remote_control": False,
         # Recycled by ARBITER_WORKER_RECYCLE: Celery's own setting works in pools that fork.

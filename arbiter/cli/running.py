@@ -5,16 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import random
 import signal
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from arbiter.cli.console import ConsoleHandler, errors
+from arbiter.cli.event import open_store
 from arbiter.errors import InfrastructureError
+from arbiter.store import Store, StoreUnavailable
 from arbiter.telemetry import set_up_logging
 
 log = logging.getLogger(__name__)
+
+MAX_PAUSE: Final = 10.0
+"""Longest pause in seconds between two tries to reach the database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +38,40 @@ class Running:
     """Called when it is asked to stop once more, while the jobs end in order."""
 
 
+def opened_store(data: Path) -> Store:
+    """The store of a data folder. A database that can't be reached is waited for, as machines start in any order.
+
+    Raises:
+        ArbiterError: there is a database, and it can't be used.
+    """
+    _set_up_logging()
+    pause = 0.0
+    while True:
+        try:
+            store = open_store(data)
+        except StoreUnavailable as error:
+            if not pause:  # one line, however long it takes
+                _say(f"waiting: {error}")
+            pause = min(MAX_PAUSE, max(0.5, 2 * pause))
+            time.sleep(pause * random.uniform(0.5, 1.5))
+        else:
+            if pause:
+                _say("the database answers")
+            return store
+
+
 def run_service(service: AbstractAsyncContextManager[Running]) -> None:
     """Run until SIGINT or SIGTERM.
 
     Raises:
         ArbiterError: a part of it failed.
     """
-    set_up_logging(text=ConsoleHandler(), default="INFO" if _for_programs() else "WARNING")
+    _set_up_logging()
     asyncio.run(_run(service))
+
+
+def _set_up_logging() -> None:
+    set_up_logging(text=ConsoleHandler(), default="INFO" if _for_programs() else "WARNING")
 
 
 async def _run(service: AbstractAsyncContextManager[Running]) -> None:

@@ -118,14 +118,13 @@ def up(
 ) -> None:
     """Run a whole service on this machine until Ctrl-C or SIGTERM: API, coordinator, workers, and Redis."""
     need_server()
-    from arbiter.cli.event import open_store
-    from arbiter.cli.running import run_service
+    from arbiter.cli.running import opened_store, run_service
     from arbiter.cli.service import ServiceOptions, everything
     from arbiter.service.host_limits import HostLimits
 
     allowed = HostLimits.from_file(limits)
     data = data_folder(data_dir)
-    with open_store(data) as store:
+    with opened_store(data) as store:
         public, for_workers = _credentials(data, (listen, worker_listen), tls_certificate, tls_key, self_signed, plain)
         options = ServiceOptions(
             data=data,
@@ -161,14 +160,13 @@ def serve(
 ) -> None:
     """Serve callers and workers until Ctrl-C or SIGTERM; a coordinator and workers run elsewhere."""
     need_server()
-    from arbiter.cli.event import open_store
-    from arbiter.cli.running import run_service
+    from arbiter.cli.running import opened_store, run_service
     from arbiter.cli.service import ServiceOptions, api_alone
     from arbiter.service.host_limits import HostLimits
 
     allowed = HostLimits.from_file(limits)
     data = data_folder(data_dir)
-    with open_store(data) as store:
+    with opened_store(data) as store:
         public, for_workers = _credentials(data, (listen, worker_listen), tls_certificate, tls_key, self_signed, plain)
         options = ServiceOptions(
             data=data,
@@ -190,14 +188,13 @@ def coordinator(
 ) -> None:
     """Keep work flowing until Ctrl-C or SIGTERM: send sittings to workers, and again what was lost."""
     need_server()
-    from arbiter.cli.event import open_store
-    from arbiter.cli.running import run_service
+    from arbiter.cli.running import opened_store, run_service
     from arbiter.cli.service import ServiceOptions, coordination
 
     if redis_url is None:
         raise UsageError("a coordinator needs the Redis of its workers; set ARBITER_REDIS_URL or give --redis URL")
     data = data_folder(data_dir)
-    with open_store(data) as store:
+    with opened_store(data) as store:
         options = ServiceOptions(data=data, redis_url=redis_url, queue=queue, metrics=_address(metrics))
         run_service(coordination(store, options))
 

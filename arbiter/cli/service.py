@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -19,7 +20,7 @@ from arbiter.cli.local import bots_of, versions_lock
 from arbiter.cli.running import Running
 from arbiter.cli.worker_processes import Workplace, worker_commands
 from arbiter.engine import rule_set
-from arbiter.match.routes import SERVICE, Route
+from arbiter.match.routes import SERVICE
 from arbiter.packages import Builder
 from arbiter.registry.life import Life
 from arbiter.registry.registry import Registry
@@ -34,7 +35,7 @@ from arbiter.service.public import PublicServer
 from arbiter.service.rates import Rates
 from arbiter.service.registry_service import RegistryServicer
 from arbiter.service.tournament_service import TournamentServicer
-from arbiter.store import Store, StoreError
+from arbiter.store import Store, StoreError, TournamentState
 from arbiter.supervisor.keeper import Keeper, Patience
 from arbiter.supervisor.redis import EmbeddedRedis, redis_client
 from arbiter.supervisor.rundir import RunDirectory
@@ -46,7 +47,7 @@ from arbiter.tournament.gate_hosting import GateHosting
 from arbiter.tournament.hosting import Hosting
 from arbiter.tournament.judges import Judges
 from arbiter.tournament.ladder_hosting import LadderHosting
-from arbiter.tournament.leading import process_name
+from arbiter.tournament.leading import matter_of, process_name
 
 REDIS_PATIENCE: Final = 0.5
 """Seconds that a call waits for Redis, which counts it, before it goes on uncounted."""
@@ -111,7 +112,10 @@ async def api_alone(store: Store, options: ServiceOptions) -> AsyncIterator[Runn
     async with AsyncExitStack() as stack:
         url, jobs = await _redis(stack, options)
         api = await _api(stack, store, replace(options, redis_url=url), lambda: None)
-        _serve_metrics(stack, options, {"database": _database_check(store)})
+        sender = CelerySender(url, options.queue)
+        stack.callback(sender.close)
+        checks = {"database": _database_check(store), "redis": _redis_check(sender), "coordinator": _led_check(store)}
+        _serve_metrics(stack, options, checks)
         yield Running(api.says, (*jobs, *api.jobs))
 
 
@@ -195,18 +199,11 @@ def _coordinator(stack: AsyncExitStack, store: Store, options: ServiceOptions) -
     leads = leads_of(store, process_name())
     coordinator = Coordinator(store, sender, leads, enough=Judges(store).enough, runtimes=special)
 
-    def redis() -> str | None:
-        try:
-            sender.waiting(Route())
-        except QueueUnreachable as error:
-            return str(error)
-        return None
-
     def looking() -> str | None:
         late = time.monotonic() - coordinator.looked
         return None if late < LATE else "has not seen all plans for a while"
 
-    return coordinator, {"database": _database_check(store), "redis": redis, "coordinator": looking}
+    return coordinator, {"database": _database_check(store), "redis": _redis_check(sender), "coordinator": looking}
 
 
 def _database_check(store: Store) -> Check:
@@ -216,6 +213,33 @@ def _database_check(store: Store) -> Check:
         except StoreError as error:
             return str(error)
         return None
+
+    return check
+
+
+def _redis_check(sender: CelerySender) -> Check:
+    def check() -> str | None:
+        try:
+            sender.ping()
+        except QueueUnreachable as error:
+            return str(error)
+        return None
+
+    return check
+
+
+def _led_check(store: Store) -> Check:
+    """Whether somebody leads in every running tournament, or did a short while ago."""
+
+    def check() -> str | None:
+        since = datetime.now(UTC) - timedelta(seconds=LATE)
+        try:
+            running = [each for each in store.tournaments() if each.state is TournamentState.RUNNING]
+            leads = {each.id: (store.leader(matter_of(each.id)), each.created_at) for each in running}
+        except StoreError:
+            return None  # which is said of the database
+        alone = [each for each, (lead, created) in leads.items() if (lead.expires_at if lead else created) < since]
+        return f"nobody leads in {alone[0]}; see that a coordinator runs" if alone else None
 
     return check
 

@@ -29,7 +29,7 @@ REFRESH = 1.0
 
 
 def status(redis_url: RedisUrl = None, queue: Queue = "hearts", data_dir: DataDir = None, json: Json = False) -> None:
-    """Show what goes on in a service: who leads, who plays, what waits. Queues are shown where --redis names theirs."""
+    """Show what goes on in a service: who leads, who plays, what waits. With --redis idle workers and queues too."""
     need_server()
     with _looking(redis_url, queue, data_dir) as look:
         found = look()
@@ -77,11 +77,11 @@ def _picture(found: Overview) -> RenderableType:
         numbers = (each.recorded, each.playing, each.waiting, each.failed, each.hands)
         leader = Text("nobody", style="red") if each.leader is None else Text(one_line(each.leader))
         tournaments.add_row(each.id, leader, *(f"{number:,}" for number in numbers))
-    workers = Table(title="Workers at work", title_justify="left")
+    workers = Table(title="Workers" if found.queues is not None else "Workers at work", title_justify="left")
     for name in ("worker", "sitting", "attempt"):
         workers.add_column(name)
     for worker in found.workers:
-        workers.add_row(one_line(worker.name), worker.sitting, str(worker.attempt))
+        workers.add_row(one_line(worker.name), worker.sitting or "idle", str(worker.attempt or ""))
     parts: list[RenderableType] = [tournaments, workers]
     if found.queues is not None:
         parts.append(Text("waiting: " + ", ".join(f"{name} {length}" for name, length in found.queues.items())))

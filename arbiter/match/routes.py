@@ -51,6 +51,11 @@ class Route:
         return "+".join((f"{service}.cpus{self.cpus}", *self.runtimes))
 
 
+def present_key(service: str, worker: str) -> str:
+    """Where a worker says in Redis that it is there."""
+    return f"{service}.present.{worker}"
+
+
 def route_for(cpus: int, runtimes: Iterable[str]) -> Route:
     """The route of a sitting with bots of these special runtimes, each named as often as one likes."""
     return Route(cpus, tuple(sorted(set(runtimes))))

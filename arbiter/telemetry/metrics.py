@@ -55,14 +55,14 @@ SITTING_TIME: Final = Histogram(
     registry=REGISTRY,
 )
 DECISION_TIME: Final = Histogram(
-    "hearts_decision_seconds",
-    "Thinking time per decision: the mean of a bot in a sitting.",
+    "hearts_mean_decision_seconds",
+    "Thinking time for a decision, the mean of a bot over a sitting: an observation is a bot of a sitting.",
     buckets=(1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10),
     registry=REGISTRY,
 )
 BATCH: Final = Histogram(
-    "hearts_batch_answers",
-    "Answers per message: the mean of a bot in a sitting.",
+    "hearts_mean_batch_answers",
+    "Answers in a message, the mean of a bot over a sitting: an observation is a bot of a sitting.",
     buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256),
     registry=REGISTRY,
 )

@@ -10,7 +10,7 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from arbiter.errors import InfrastructureError
-from arbiter.match.routes import PRIORITY_STEPS, TASK, Priority, Route
+from arbiter.match.routes import PRIORITY_STEPS, TASK, Priority, Route, present_key
 from arbiter.store import SittingKey
 
 
@@ -62,6 +62,30 @@ class CelerySender:
                 channel: Any = connection.default_channel  # typed without the methods that all of them have
                 declared = channel.queue_declare(queue=route.queue(self._service), durable=True, auto_delete=False)
                 return int(declared.message_count)
+        except (OperationalError, redis.RedisError, OSError) as error:
+            raise QueueUnreachable(f"Redis does not answer: {error}") from error
+
+    def ping(self) -> None:
+        """Return when Redis answers; raises `QueueUnreachable`."""
+        try:
+            with self._app.connection_for_write() as connection:
+                channel: Any = connection.default_channel
+                channel.client.ping()
+        except (OperationalError, redis.RedisError, OSError) as error:
+            raise QueueUnreachable(f"Redis does not answer: {error}") from error
+
+    def workers(self) -> list[str]:
+        """Names of the workers that have said lately that they are there, sorted.
+
+        Raises:
+            QueueUnreachable: Redis does not answer.
+        """
+        beginning = present_key(self._service, "")
+        try:
+            with self._app.connection_for_write() as connection:
+                channel: Any = connection.default_channel
+                keys = channel.client.scan_iter(match=f"{beginning}*", count=1000)
+                return sorted({key.decode(errors="replace").removeprefix(beginning) for key in keys})
         except (OperationalError, redis.RedisError, OSError) as error:
             raise QueueUnreachable(f"Redis does not answer: {error}") from error
 

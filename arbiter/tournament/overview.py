@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from arbiter.match.routes import Route
 from arbiter.store import SittingState, Store, TournamentState
-from arbiter.tournament.coordinator import Sender
+from arbiter.tournament.dispatch import CelerySender
 from arbiter.tournament.leading import matter_of
 from arbiter.tournament.routing import Routing
 
@@ -34,12 +34,13 @@ class RunningTournament:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerAtWork:
-    """A worker that holds a lease."""
+class WorkerSeen:
+    """A worker that holds a lease, or has said lately that it is there."""
 
     name: str
-    sitting: str
-    attempt: int
+    sitting: str | None
+    """What it plays; None when it is idle."""
+    attempt: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ class Overview:
     """A service at one moment."""
 
     tournaments: tuple[RunningTournament, ...]
-    workers: tuple[WorkerAtWork, ...]
+    workers: tuple[WorkerSeen, ...]
+    """Idle ones among them where Redis was asked."""
     queues: dict[str, int] | None
     """Length by queue; None when Redis was not asked."""
     sittings_per_minute: float
@@ -64,7 +66,7 @@ class Overview:
         }
 
 
-def overview(store: Store, sender: Sender | None, now: datetime, special: Sequence[str] = ()) -> Overview:
+def overview(store: Store, sender: CelerySender | None, now: datetime, special: Sequence[str] = ()) -> Overview:
     """Look at everything.
 
     Args:
@@ -92,9 +94,10 @@ def overview(store: Store, sender: Sender | None, now: datetime, special: Sequen
                 hands=progress.hands,
             )
         )
-    workers = [
-        WorkerAtWork(lease.worker, str(lease.key), lease.attempt) for each in running for lease in leases[each.id]
-    ]
+    workers = [WorkerSeen(lease.worker, str(lease.key), lease.attempt) for each in running for lease in leases[each.id]]
+    if sender is not None:
+        at_work = {worker.name for worker in workers}
+        workers += [WorkerSeen(name, None, None) for name in sender.workers() if name not in at_work]
     routes = sorted({Route(), *routing.seen()})
     sittings, hands = store.recorded_since(now - RATE_OVER)
     return Overview(

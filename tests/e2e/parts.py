@@ -105,10 +105,9 @@ class Part:
         until(lambda: bool(found()), f"{self.name} says {beginning!r}", lambda: self.log.read_text(errors="replace"))
         return found()[0].split()[-1]
 
-    def mend(self) -> None:
-        """Start it again if it has ended by itself, as the system would: its database was away, say."""
-        if self.process is not None and self.process.poll() is not None:
-            self.start()
+    def check(self) -> None:
+        """See that it has not ended by itself, whatever was away."""
+        assert self.process is None or self.process.poll() is None, self.log.read_text(errors="replace")
 
     def end(self, number: signal.Signals) -> None:
         """End it by a signal."""
@@ -204,7 +203,7 @@ class Service:
         """Ask every part to stop, the workers first, and see that each does without an error."""
         for name in ("worker-1", "worker-2", "coordinator-1", "coordinator-2", "serve"):
             part = self.parts[name]
-            part.mend()
+            part.check()
             part.said(_UP[name.partition("-")[0]])  # until then a signal ends it as it ends any program
             process = part.process
             part.end(signal.SIGTERM)

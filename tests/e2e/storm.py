@@ -58,7 +58,7 @@ class Storm:
         time.sleep(self._random.uniform(0.0, 2 * self._pause))
         self.thaw(time.monotonic())
         for part in self._service.parts.values():
-            part.mend()
+            part.check()
         if self.done.total() >= self._kills:
             return
         weights = [weight for weight, _ in self._ways.values()]

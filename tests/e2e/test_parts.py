@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 
 import pytest
 
 from arbiter.store import SittingState, Store
-from tests.e2e.parts import BOTS, Size, ThisMachine, service
+from tests.e2e.parts import BOTS, Part, RedisPart, Size, ThisMachine, service
 from tests.e2e.support import COMMAND, Place, environment, new_place, until
-from tests.postgres import Postgres
+from tests.postgres import Postgres, serving
+from tests.telemetry.test_telemetry import get
+from tests.tournament.support import ID, create
 
 
 @pytest.fixture
@@ -41,6 +44,51 @@ def test_workers_that_are_asked_to_stop_finish_or_give_back_what_they_play(postg
         assert sittings(SittingState.RECORDED) == 6
         found.end()
         until(lambda: not found.place.processes(), "nothing outlives the service", found.place.described)
+
+
+def test_parts_wait_for_their_database_and_say_what_is_amiss(place: Place, postgres: Postgres) -> None:
+    """official-stockfish/fishtest#2003: after an outage everything comes back by itself."""
+    with serving(postgres.programs) as server:
+        database = server.new()
+        with Store.open(database) as store:
+            create(store)
+        server.end(signal.SIGQUIT)
+        redis = RedisPart(ThisMachine())
+        common = {"ARBITER_DATABASE_URL": database, "ARBITER_REDIS_URL": redis.url}
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            metrics = f"127.0.0.1:{free.getsockname()[1]}"
+        local = ("--address", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--metrics", metrics)
+        api = Part(place, "serve", [], ["serve", *local, "--data-dir", place.data], **common)
+        coordinator = Part(place, "coordinator", [], ["coordinator", "--data-dir", place.data], **common)
+        try:
+            for part in (api, coordinator):
+                part.start()
+            for part in (api, coordinator):
+                part.said("waiting: the database")
+            coordinator.end(signal.SIGTERM)
+            server.start()
+            api.said("serving at")
+            assert "the database answers" in api.log.read_text()
+            status, amiss = get(metrics, "/readyz")
+            assert (status, [line.partition(":")[0] for line in amiss.splitlines()]) == (503, ["redis", "coordinator"])
+            assert f"nobody leads in {ID}; see that a coordinator runs" in amiss
+            redis.start()
+            coordinator.start()
+            until(lambda: get(metrics, "/readyz") == (200, "ready\n"), "the API is ready", lambda: api.log.read_text())
+            server.end(signal.SIGQUIT)
+            until(lambda: "database: " in get(metrics, "/readyz")[1], "the database is missed")
+            server.start()
+            until(lambda: get(metrics, "/readyz") == (200, "ready\n"), "the API is ready", lambda: api.log.read_text())
+            for part in (coordinator, api):
+                part.check()
+                process = part.process
+                part.end(signal.SIGTERM)
+                assert process is not None
+                assert process.returncode == 0, part.log.read_text()
+        finally:
+            for part in (api, coordinator):
+                part.end(signal.SIGKILL)
+            redis.end()
 
 
 @pytest.mark.parametrize(

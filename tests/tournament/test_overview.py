@@ -8,7 +8,9 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from arbiter.match.routes import Priority, Route
+from redis import Redis
+
+from arbiter.match.routes import Priority, Route, present_key
 from arbiter.store import Store
 from arbiter.supervisor.redis import EmbeddedRedis
 from arbiter.supervisor.rundir import RunDirectory
@@ -29,6 +31,10 @@ def test_tournaments_workers_queues_and_rates(store: Store) -> None:
             async with EmbeddedRedis(folder) as redis:
                 sender = CelerySender(redis.url, "test")
                 sender.send(keys[2], Route(), Priority.TOURNAMENT)
+                with Redis(unix_socket_path=str(folder / "redis.sock")) as client:
+                    for worker in ("w3", "w7"):
+                        client.set(present_key("test", worker), "")
+                    client.set(present_key("another", "w9"), "")
                 with Lead(store, matter_of(ID), "c1") as lead:
                     assert lead.take()
                     await asyncio.to_thread(report, desk, granted(desk, str(keys[0])))
@@ -38,7 +44,10 @@ def test_tournaments_workers_queues_and_rates(store: Store) -> None:
         (running,) = found.tournaments
         assert (running.id, running.leader) == (ID, "c1")
         assert (running.recorded, running.playing, running.waiting, running.failed, running.hands) == (1, 1, 2, 0, 0)
-        assert [(each.name, each.sitting, each.attempt) for each in found.workers] == [("w7", str(keys[1]), 1)]
+        assert [(each.name, each.sitting, each.attempt) for each in found.workers] == [
+            ("w3", None, None),
+            ("w7", str(keys[1]), 1),
+        ]
         assert found.queues == {"cpus1": 1}
         assert (found.sittings_per_minute, found.hands_per_second) == (1.0, 2 / 60)
 

@@ -40,6 +40,9 @@ STARTS_AT_ONCE: Final = 8
 """Bots that are started side by side when all are tried out."""
 
 
+_SERVICE: Final = ".service"
+"""What the lock of a service is called among those of tournaments, none of which begins with a dot."""
+
 BOTS_URL: Final = "ARBITER_BOTS_URL"
 
 
@@ -166,6 +169,19 @@ def versions_lock(data: Path) -> contextlib.AbstractContextManager[None]:
     path = lock_path(data, ".versions")
     path.parent.mkdir(exist_ok=True)
     return lock_file(path, f"what builds and tries out the versions in {data}")
+
+
+@contextlib.contextmanager
+def service_lock(data: Path) -> Iterator[None]:
+    """The locks of a service, which builds and tries out all versions of a data folder for as long as it runs; raises
+    as `versions_lock` does."""
+    with versions_lock(data), lock_file(lock_path(data, _SERVICE), f"the service of {data}"):
+        yield
+
+
+def is_served(data: Path) -> bool:
+    """Whether a service of this data folder runs."""
+    return is_locked(lock_path(data, _SERVICE))
 
 
 def is_run(store: Store, data: Path, tournament: str) -> bool:

@@ -29,6 +29,9 @@ from arbiter.tournament.naming import HOST_OWNER
 LOOK_AGAIN: Final = 0.25
 """Seconds between two looks at a version that is followed."""
 
+USUAL: Final = ("black_lady",)
+"""In which rule sets versions are tried out unless others are named."""
+
 _NO_QUOTA: Final = Quota(
     submissions_per_day=1 << 31, builds_per_day=1 << 31, stored_bytes=1 << 62, bots=1 << 31
 )  # gates are the service's alone
@@ -39,10 +42,10 @@ class LocalBots:
 
     Args:
         options: the data folder, and how bots are run.
-        rules: names of the rule sets in which new versions are tried out.
+        rules: names of the rule sets in which new versions are tried out; none for the usual one.
     """
 
-    def __init__(self, options: LocalOptions, rules: Sequence[str]) -> None:
+    def __init__(self, options: LocalOptions, rules: Sequence[str] = ()) -> None:
         data = options.data
         self._data: Final = data
         self._store: Final = open_store(data)
@@ -51,7 +54,7 @@ class LocalBots:
         except BaseException:
             self._store.close()
             raise
-        validator = Validator(options.cage, {name: rule_set(name) for name in rules})
+        validator = Validator(options.cage, {name: rule_set(name) for name in rules or USUAL})
         builder = Builder(contents, data / "staging", unsafe=options.unsafe_processes, hidden=(data,))
         self._registry: Final = Registry(self._store, contents, data / "registry", _NO_QUOTA)
         runtimes = CageSettings.from_environment().runtimes

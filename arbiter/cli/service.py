@@ -16,7 +16,7 @@ from typing import Final
 import grpc
 
 from arbiter.cage import CageSettings, choose_cage
-from arbiter.cli.local import bots_of, versions_lock
+from arbiter.cli.local import bots_of, service_lock
 from arbiter.cli.running import Running
 from arbiter.cli.worker_processes import Workplace, worker_commands
 from arbiter.engine import rule_set
@@ -267,7 +267,7 @@ async def _api(stack: AsyncExitStack, store: Store, options: ServiceOptions, sta
     validator = Validator(cage, {name: rule_set(name) for name in options.rules})
     quota, calls = options.limits.quota, options.limits.calls
     life = Life(store, contents, builder, validator, settings.runtimes, quota)
-    stack.enter_context(versions_lock(data))
+    stack.enter_context(service_lock(data))
     client = redis_client(options.redis_url, REDIS_PATIENCE)
     stack.push_async_callback(client.aclose)
     desk, tokens = Desk(store), WorkerTokens(store.accounts)

@@ -73,6 +73,7 @@ def submit(
             )
         if wait or not isinstance(client, RegistryClient):  # here nobody else would do it
             version = _followed(client, version)
+            _check_tried(version, rules or ())
         failed = version.state == pb.VERSION_STATE_FAILED
         retired = version.state == pb.VERSION_STATE_RETIRED
         if json:
@@ -207,15 +208,22 @@ def _place(
     """Where the bots are: at the service that is named, else in the data folder.
 
     Raises:
-        UsageError: no service is named, and this is no machine that keeps bots.
+        UsageError: no service is named, and this is no machine that keeps bots; or rule sets are named for a service.
     """
     if server is not None or token_is_given(token_file) or not server_is_installed():
+        if rules:
+            raise UsageError("--rules: a service says itself in which rule sets it tries versions out; leave it out")
         return RegistryClient(server_of(server, token_file, ca, plain_text))
-    from arbiter.cli.local import LocalOptions
+    from arbiter.cli.local import LocalOptions, is_served
     from arbiter.cli.local_bots import LocalBots
 
-    options = LocalOptions(data_folder(data_dir), None, 0, unsafe_processes)
-    return LocalBots(options, rules or ("black_lady",))
+    data = data_folder(data_dir)
+    if rules and is_served(data):
+        raise UsageError(
+            f"--rules: the service of {data} tries versions out, in the rule sets that it was started with; leave it"
+            " out, or name them to arbiter up"
+        )
+    return LocalBots(LocalOptions(data, None, 0, unsafe_processes), rules)
 
 
 def read_version(text: str) -> tuple[str, int]:
@@ -253,6 +261,7 @@ def version_to_dict(version: pb.Version) -> dict[str, object]:
         "message": version.message,
         "commit": version.commit,
         "failure": version.failure,
+        "tried": list(version.tried),
         "received": version.create_time.ToDatetime().isoformat(timespec="seconds") + "Z",
     }
 
@@ -264,6 +273,18 @@ def _followed(client: RegistryClient | LocalBots, version: pb.Version) -> pb.Ver
             if not _at_rest(version):  # the end is said on standard output
                 following.show(f"{_name(version)} is {_state(version)}", version.state)
     return version
+
+
+def _check_tried(version: pb.Version, rules: Sequence[str]) -> None:
+    """Refuse to pass over the rule sets asked for, where the version was active before, or a service that was started
+    meanwhile tried it out; raises `UsageError`."""
+    lacking = [name for name in rules if name not in version.tried]
+    if version.state == pb.VERSION_STATE_ACTIVE and lacking:
+        tried = ", ".join(version.tried) or "none on record"
+        raise UsageError(
+            f"--rules: {_name(version)} is active, tried out in {tried} and not in {', '.join(lacking)}; to have the"
+            " same content tried out anew, give another --message"
+        )
 
 
 def _at_rest(version: pb.Version) -> bool:

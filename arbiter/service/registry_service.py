@@ -198,6 +198,7 @@ def version_to_message(version: Version) -> pb.Version:
         commit=submission.commit,
         failure=version.failure,
         kind=pb.VERSION_KIND_PACKAGE,
+        tried=version.tried,
     )
     message.create_time.FromDatetime(version.created_at)
     return message

@@ -11,7 +11,7 @@ import pytest
 
 from arbiter.cli.console import Following
 from arbiter.cli.dialling import server_of
-from arbiter.cli.local import bots_of
+from arbiter.cli.local import bots_of, service_lock
 from arbiter.errors import ArbiterError, UsageError
 from arbiter.packages import ForeignContents
 from arbiter.store import Store
@@ -34,6 +34,12 @@ def test_a_bot_lives_in_a_data_folder_as_at_a_service(call: Call, bot: Path, tmp
     again = call("bot", "submit", bot, "--json", *data)
     assert (json.loads(again.output)["number"], json.loads(again.output)["owner"]) == (1, "host")
     assert call("bot", "logs", "lowest@1", *data).output == "omnibus: exit status 0\n"
+    other = call("bot", "submit", bot, "--rules", "spot", *data)
+    assert (other.status, other.output) == (2, "")
+    assert other.errors.splitlines()[-1] == (
+        "error: --rules: lowest@1 is active, tried out in omnibus and not in spot; to have the same content tried out"
+        " anew, give another --message"
+    )
     assert json.loads(call("bot", "list", "--json", *data).output) == [
         {"bot": "lowest", "owner": "host", "latest": 1, "active": 1}
     ]
@@ -42,7 +48,7 @@ def test_a_bot_lives_in_a_data_folder_as_at_a_service(call: Call, bot: Path, tmp
     revived = call("bot", "submit", bot, "--wait", *data)
     assert (revived.status, revived.output) == (1, "lowest@1 is retired\n")
     (version,) = json.loads(call("bot", "versions", "--json", *data).output)
-    assert (version["bot"], version["state"]) == ("lowest", "retired")
+    assert (version["bot"], version["state"], version["tried"]) == ("lowest", "retired", ["omnibus"])
     assert re.search(r"lowest +│ host +│ lowest@1 +│ –", call("bot", "list", *data).output)
 
 
@@ -53,6 +59,23 @@ def test_one_that_does_not_play_fails_with_its_log(call: Call, bot: Path, tmp_pa
     assert failed.output.startswith("lowest@1 is failed: black_lady: CRASH at sitting: ended before its greeting")
     assert failed.errors.endswith("its log: arbiter bot logs lowest@1\n")
     assert "no model file" in call("bot", "logs", "lowest@1", "--data-dir", tmp_path / "data").output
+
+
+def test_rule_sets_are_refused_where_a_service_has_its_own(call: Call, bot: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    with service_lock(data):  # as a service holds it
+        refused = call("bot", "submit", bot, "--rules", "omnibus", "--data-dir", data)
+    assert (refused.status, refused.output) == (2, "")
+    assert refused.errors.startswith(
+        f"error: --rules: the service of {data} tries versions out, in the rule sets that it"
+    )
+    assert not (data / "arbiter.db").exists(), "nothing is kept"
+    there = call("bot", "submit", bot, "--rules", "omnibus", "--server", "unix:/nowhere.sock")
+    assert (there.status, there.output) == (2, "")
+    assert (
+        there.errors == "error: --rules: a service says itself in which rule sets it tries versions out; leave it out\n"
+    )
 
 
 def test_a_refusal_names_the_folder(call: Call, bot: Path, tmp_path: Path) -> None:

@@ -134,6 +134,7 @@ class Version(message.Message):
     FAILURE_FIELD_NUMBER: builtins.int
     CREATE_TIME_FIELD_NUMBER: builtins.int
     KIND_FIELD_NUMBER: builtins.int
+    TRIED_FIELD_NUMBER: builtins.int
     bot: builtins.str
     """Name of the bot."""
     number: builtins.int
@@ -158,6 +159,10 @@ class Version(message.Message):
     def create_time(self) -> timestamp_pb2.Timestamp:
         """When it was received."""
 
+    @builtins.property
+    def tried(self) -> containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Names of the rule sets in which it was tried out and committed no fault; empty before it is active."""
+
     def __init__(
         self,
         *,
@@ -172,10 +177,11 @@ class Version(message.Message):
         failure: builtins.str = ...,
         create_time: timestamp_pb2.Timestamp | None = ...,
         kind: VersionKind.ValueType = ...,
+        tried: abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["bot", b"bot", "commit", b"commit", "create_time", b"create_time", "digest", b"digest", "failure", b"failure", "kind", b"kind", "message", b"message", "number", b"number", "owner", b"owner", "size", b"size", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["bot", b"bot", "commit", b"commit", "create_time", b"create_time", "digest", b"digest", "failure", b"failure", "kind", b"kind", "message", b"message", "number", b"number", "owner", b"owner", "size", b"size", "state", b"state", "tried", b"tried"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

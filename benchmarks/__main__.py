@@ -34,6 +34,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 BOTS: Final = ROOT / "benchmarks" / "bots"
 RIVALS_PYTHON: Final = ROOT / ".venv-rivals" / "bin" / "python"
 TABLES: Final = (1, 16, 64, 256, 1024)
+COLUMNS: Final = "four bot processes, 1,024 tables, bots over columns"
 EVALUATE: Final = "OpenSpiel, evaluate_bots, NumPy's random"
 EVALUATE_QUICKER: Final = "OpenSpiel, evaluate_bots, Python's random"
 LOOP: Final = "OpenSpiel, bare Python loop"
@@ -95,10 +96,9 @@ def _jobs(found: Found, folder: Path) -> list[Callable[[], None]]:
     def in_process() -> None:
         found.add("in one process, 1,024 tables", {"hands_per_second": measures.in_process(StandInBot, 1024, 1024)})
 
-    def processes(tables: int) -> Callable[[], None]:
+    def processes(name: str, bot: str, tables: int) -> Callable[[], None]:
         def play() -> None:
-            name = _processes(tables)
-            played = measures.processes(choose_cage(False), snapshots["random"], max(64, 4 * tables), tables)
+            played = measures.processes(choose_cage(False), snapshots[bot], max(64, 4 * tables), tables)
             found.sittings.setdefault(name, []).append(played)
             figures = {
                 "hands_per_second": played.hands_per_second,
@@ -119,7 +119,8 @@ def _jobs(found: Found, folder: Path) -> list[Callable[[], None]]:
 
         return run
 
-    jobs = [engine, in_process, *(processes(tables) for tables in TABLES)]
+    jobs = [engine, in_process, *(processes(_processes(tables), "random", tables) for tables in TABLES)]
+    jobs.append(processes(COLUMNS, "columns", max(TABLES)))
     jobs += [rival(name, python) for name in RIVALS if (python := _python_of(name)) is not None]
     return jobs
 
@@ -147,6 +148,7 @@ def _ratios(found: Found) -> dict[str, list[float]]:
     claims = {
         f"{best} : {_processes(1)}": (best, _processes(1)),
         **{f"{best} : {name}": (best, name) for name in (EVALUATE, EVALUATE_QUICKER, KAGGLE, LOOP)},
+        f"{COLUMNS} : {LOOP}": (COLUMNS, LOOP),
     }
     ratios = {
         claim: [one / other for one, other in zip(rates[above], rates[below], strict=True)]

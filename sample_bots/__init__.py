@@ -7,7 +7,7 @@ from typing import Final
 
 from arbiter.errors import UsageError
 
-NAMES: Final = ("uniform", "lowest", "careful", "moonshooter", "montecarlo", "batch")
+NAMES: Final = ("uniform", "lowest", "careful", "moonshooter", "montecarlo", "batch", "columns")
 """The bots, the simplest first."""
 
 

@@ -7,13 +7,13 @@ from collections import deque
 
 from arbiter.api.bot.v1 import bot_pb2
 from arbiter.links.link import Ending, FaultCode, Link, LinkLost, greeting_of
-from arbiter.sdk import Bot, Session
+from arbiter.sdk import BaseBot, Session
 
 
 class LocalLink(Link):
     """Plays ``bot`` in this process; its thinking blocks the event loop."""
 
-    def __init__(self, bot: Bot) -> None:
+    def __init__(self, bot: BaseBot) -> None:
         self._session = Session(bot)
         self._answers: deque[bot_pb2.SitRequest] = deque()
         self._log: list[str] = []

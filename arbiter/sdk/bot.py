@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
 from arbiter.engine.cards import Card
+from arbiter.sdk.answering import Answering, AnsweringByViews
 from arbiter.sdk.views import CardView, HandResult, MatchInfo, MoonView, PassView
 
 
-class Bot(ABC):
-    """A bot: :meth:`choose_pass` and :meth:`choose_card` are all it needs.
+class BaseBot(ABC):
+    """What all forms of a bot share.
 
     An exception that leaves any method ends the process, with its traceback in the bot's log, and counts as a crash.
     """
@@ -20,6 +21,18 @@ class Bot(ABC):
 
     def start(self, match: MatchInfo) -> None:  # noqa: B027  a hook that a bot may leave out
         """Called once, before the first card."""
+
+    @abstractmethod
+    def answering(self, match: MatchInfo) -> Answering:
+        """How the arbiter's batches become calls of the bot's methods; each form of a bot has its own."""
+
+
+class Bot(BaseBot):
+    """A bot: :meth:`choose_pass` and :meth:`choose_card` are all it needs."""
+
+    def answering(self, match: MatchInfo) -> Answering:
+        """See :meth:`BaseBot.answering`."""
+        return AnsweringByViews(self, match)
 
     @abstractmethod
     def choose_pass(self, view: PassView) -> Iterable[Card]:
@@ -41,7 +54,7 @@ class Bot(ABC):
         """After shooting the moon where there is a choice: True to subtract the points, False to charge the others."""
         return view.subtract_by_default
 
-    def hand_ended(self, result: HandResult) -> None:  # noqa: B027  the same
+    def hand_ended(self, result: HandResult) -> None:
         """Called after each hand."""
 
 

@@ -11,7 +11,7 @@ from typing import Final, NoReturn, TypeAlias
 import grpc
 
 from arbiter.api.bot.v1 import bot_pb2, bot_pb2_grpc
-from arbiter.sdk.bot import Bot
+from arbiter.sdk.bot import BaseBot
 from arbiter.sdk.session import Session
 
 ADDRESS: Final = "ARBITER_ADDRESS"
@@ -26,13 +26,13 @@ EXIT_NO_ARBITER: Final = 4
 _Call: TypeAlias = "grpc.aio.StreamStreamCall[bot_pb2.SitRequest, bot_pb2.SitResponse]"
 
 
-def run(bot: Bot) -> NoReturn:
+def run(bot: BaseBot) -> NoReturn:
     """Play the sitting that this process was started for, then end the process.
 
     The arbiter says where to dial in the environment: ``ARBITER_ADDRESS`` and ``ARBITER_TOKEN``. The exit status is 0
     after a whole sitting, 1 when the bot raised an exception, 2 without an arbiter to dial, 4 when it went away.
     """
-    if not isinstance(bot, Bot):
+    if not isinstance(bot, BaseBot):
         raise TypeError(f"run() takes a bot, such as run(MyBot()), but got {bot!r}")
     address, token = os.environ.get(ADDRESS), os.environ.get(TOKEN)
     if not address or not token:
@@ -50,7 +50,7 @@ def run(bot: Bot) -> NoReturn:
     _end(0)
 
 
-async def _play(bot: Bot, address: str, token: str) -> None:
+async def _play(bot: BaseBot, address: str, token: str) -> None:
     session = Session(bot)
     # What is loaded stays: the collector need not look through it again and again, which took a tenth of a bot's time.
     gc.freeze()

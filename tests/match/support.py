@@ -23,7 +23,7 @@ from arbiter.match import (
     verify_replay,
     write_replay,
 )
-from arbiter.sdk import Bot, Card, CardView, MoonView, PassView, Session
+from arbiter.sdk import BaseBot, Bot, Card, CardView, MoonView, PassView, Session
 
 TOURNAMENT_SEED = b"seed of the tests' tournaments"
 DEAL_SEED = bytes(range(32))
@@ -54,7 +54,7 @@ class BentLink(Link):
     Unlike a real bot's silence, an empty queue is waited for with no end of its own: the sitting's clock has to end it.
     """
 
-    def __init__(self, bot: Bot, bend: Bend | None = None) -> None:
+    def __init__(self, bot: BaseBot, bend: Bend | None = None) -> None:
         self.batches: list[pb.SitResponse] = []
         self.closed = 0
         self._session = Session(bot)
@@ -84,7 +84,7 @@ class BentLink(Link):
 class DisorderlyLink(BentLink):
     """Answers in any order, in messages of any size, and lets others go first as it pleases."""
 
-    def __init__(self, bot: Bot, seed: int) -> None:
+    def __init__(self, bot: BaseBot, seed: int) -> None:
         super().__init__(bot, self._disorder)
         self._random = random.Random(seed)
 

@@ -7,25 +7,26 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from arbiter.engine import Hand, PassDirection, RuleSet, Trick, compile_rules, mask_of, new_hand, parse_cards, play_view
-from arbiter.sdk import BatchBot, Bot, CardView, MatchInfo, PassView
+from arbiter.sdk import BaseBot, BatchBot, Bot, CardView, MatchInfo, PassView
+from arbiter.sdk.columns import ColumnBot
 from arbiter.sdk.views import Table
 
 PAST: Final = Trick(leader=0, cards=(), winner=0, points=0)
 """A trick of which nothing is told but that it was the first."""
 
 
-def bot_class(name: str) -> type[Bot]:
+def bot_class(name: str) -> type[BaseBot]:
     """The class of the sample bot with this name."""
     module = importlib.import_module(f"sample_bots.{name}.bot")
     (found,) = (
         item
         for item in vars(module).values()
-        if isinstance(item, type) and issubclass(item, Bot) and item not in (Bot, BatchBot)
+        if isinstance(item, type) and issubclass(item, BaseBot) and item not in (Bot, BatchBot, ColumnBot)
     )
     return found
 
 
-def fresh(name: str, **settings: Any) -> Bot:
+def fresh(name: str, **settings: Any) -> BaseBot:
     """A new bot; Monte-Carlo ones deal few worlds unless told otherwise, so that tests are quick."""
     bot = bot_class(name)()
     if name == "montecarlo":
@@ -54,6 +55,7 @@ def match_info(rules: RuleSet) -> MatchInfo:
 def started(name: str, rules: RuleSet, **settings: Any) -> tuple[Bot, MatchInfo]:
     """A bot that was told the rules, and what it was told."""
     bot, match = fresh(name, **settings), match_info(rules)
+    assert isinstance(bot, Bot), "it takes views"
     bot.start(match)
     return bot, match
 

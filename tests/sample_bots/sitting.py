@@ -25,7 +25,7 @@ from arbiter.engine import (
     pass_direction,
     score_hand,
 )
-from arbiter.sdk import Bot, Session
+from arbiter.sdk import BaseBot, Session
 from arbiter.wire.rule_set import direction_to_number, rules_to_message
 
 LOW_PLANE = (1 << 52) - 1
@@ -76,7 +76,7 @@ class Sitting:
     def __init__(
         self,
         rules: RuleSet,
-        bots: Sequence[Bot],
+        bots: Sequence[BaseBot],
         boards: Sequence[int],
         *,
         number: int = 0,

@@ -13,7 +13,7 @@ import pytest
 from arbiter.api.bot.v1 import bot_pb2 as pb
 from arbiter.engine import OPTIONS, RULE_SETS, RuleSet, cards_of, mask_of, rule_set
 from arbiter.errors import UsageError
-from arbiter.sdk import Bot
+from arbiter.sdk import BaseBot
 from sample_bots import NAMES, folder
 from tests.sample_bots.bots import fresh
 from tests.sample_bots.sitting import Board, Sitting
@@ -34,7 +34,7 @@ GAMES = [
 ]
 
 
-def seated(rules: RuleSet, first: int = 0) -> list[Bot]:
+def seated(rules: RuleSet, first: int = 0) -> list[BaseBot]:
     """One bot for each seat, one kind after the other."""
     return [fresh(NAMES[(first + seat) % len(NAMES)]) for seat in range(rules.players)]
 
@@ -98,6 +98,14 @@ def test_same_seed_same_cards_however_tables_are_batched(name: str) -> None:
     as_one = played(None)
     assert played(random.Random(1)) == as_one
     assert played(random.Random(2)) == as_one
+
+
+@pytest.mark.parametrize("rules", GAMES)
+def test_columns_are_lowest_to_the_card(rules: RuleSet) -> None:
+    def played(name: str) -> object:
+        return Sitting(rules, [fresh(name) for _ in range(rules.players)], range(1, 5)).play().record
+
+    assert played("columns") == played("lowest")
 
 
 def test_other_bot_seed_other_cards() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import arbiter.sdk.session
+import arbiter.sdk.answering
 from arbiter.api.bot.v1 import bot_pb2 as pb
 from arbiter.api.game.v1 import match_pb2, rule_set_pb2
 from arbiter.engine import compile_rules, rule_set
@@ -164,7 +164,7 @@ def test_a_batch_before_the_match_start_is_refused() -> None:
 def test_a_bot_that_thinks_long_sends_its_answers_as_they_come(
     monkeypatch: pytest.MonkeyPatch, pause: float, messages: list[int]
 ) -> None:
-    monkeypatch.setattr(arbiter.sdk.session, "ANSWER_PAUSE", pause)
+    monkeypatch.setattr(arbiter.sdk.answering, "ANSWER_PAUSE", pause)
     bot = Noting()
     session = dealt(bot, [1, 2, 3, 4, 5, 6])
     bot.notes.clear()

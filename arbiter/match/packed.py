@@ -43,6 +43,10 @@ MARK: Final = b"\x01"
 _MOST_FAULTS: Final = 1 << 16
 """Of one hand."""
 
+_MOST_BYTES: Final = 1024
+"""Of the number of a hand, which takes some 300 at eleven seats with all exceptions. To take a number apart costs its
+length for every choice, so that one as long as a report may be would hold the reader up for seconds."""
+
 _MOONS: Final = (Moon.OLD, Moon.NEW)
 
 
@@ -103,6 +107,8 @@ def unpack_replay(data: bytes) -> Replay:
 
 
 def _read_hand(course: _Course, number: bytes, faults: Iterator[Fault], count: int) -> HandRecord:
+    if len(number) > _MOST_BYTES:
+        raise ReplayError(f"hand {count}: its number takes {len(number)} bytes, and none takes more than {_MOST_BYTES}")
     reader = _Reader(int.from_bytes(number, "little"), faults)
     try:
         record = course.hand(reader)

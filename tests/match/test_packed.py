@@ -115,6 +115,10 @@ UNREADABLE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         "hand 1: it should stand as a line",
     ),
     "a number that says more than a hand": (lambda data: data[:-1] + b"\xff", "hand 4: its number is too large"),
+    "a number without end": (
+        lambda data: data[: data.index(b'"faults":[]}') + 13] + b"\1\x81\x08" + b"\xff" * 1025,
+        "hand 1: its number takes 1025 bytes",
+    ),
     "other lines": (lambda data: data.replace(b'"version":3', b'"version":9'), "a replay of version 9"),
 }
 

@@ -60,7 +60,7 @@ Seconds = Annotated[
 
 class _Match(_Table):
     format: Literal["hands", "game"] = "hands"
-    boards: int = Field(16, ge=1, le=100_000)
+    boards: int = Field(64, ge=1, le=100_000)
     seatings: str | int = "rotations"
     open_tables: int = Field(256, ge=1, le=65_536)
     fault_limit: int = Field(3, ge=0, le=1_000_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -100,13 +101,10 @@ class Registry:
         """
         version = self._store.versions.get(bot, number)
         _check_owner(token, version)
-        request = (token.owner, request_id, "RetireVersion", version.name)
-        if self._store.requests.done(*request):
-            return version
-        version = self._store.versions.move(bot, number, VersionState.RETIRED, now)
-        self._store.requests.note(*request, now)
-        self._note(token, "bot.retire", version, now)
-        return version
+        retire = partial(self._store.versions.move, bot, number, VersionState.RETIRED, now)
+        if self._store.requests.once(token.owner, request_id, "RetireVersion", version.name, retire, now):
+            self._note(token, "bot.retire", version, now)
+        return self._store.versions.get(bot, number)
 
     def _note(self, token: Token, action: str, version: Version, now: datetime, detail: str = "") -> None:
         self._store.accounts.note(AuditEntry(now, token.id, token.owner, action, version.name, detail))

@@ -15,12 +15,11 @@ from contextlib import aclosing, asynccontextmanager, nullcontext
 from typing import Any, Final
 
 import grpc
-from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.message import Message
 
 from arbiter.errors import UsageError
 from arbiter.service.calls import Context, answering, calling
 from arbiter.service.limits import CallLimits, Kind, Silent, Slots, address_of
+from arbiter.service.messages import check_message
 from arbiter.service.rates import Rates
 from arbiter.service.recognition import Recognition
 from arbiter.store import Accounts, Token
@@ -121,7 +120,7 @@ class Admission(grpc.aio.ServerInterceptor):
         async with _within(self._limits.read_silence, f"nothing came for {{}} s; {rest}"):
             message = await context.read()
         if message is not grpc.aio.EOF:
-            _check_text(message)
+            check_message(message)
         return message
 
     async def _write(self, context: Context, response: object) -> None:
@@ -131,14 +130,6 @@ class Admission(grpc.aio.ServerInterceptor):
     async def _next(self, answers: AsyncIterator[object]) -> object:
         async with _within(self._limits.watch_silence, "nothing has changed for {} s; call again"):
             return await anext(answers, _END)
-
-
-def _check_text(message: Message) -> None:
-    """Refuse the one character that text in a message may have, and in a database may not."""
-    for field, value in message.ListFields():
-        texts = [value] if isinstance(value, str) else value
-        if field.type == FieldDescriptor.TYPE_STRING and any("\0" in text for text in texts):
-            raise UsageError(f"{field.name}: holds the character NUL; leave it out")
 
 
 def _streams(handler: Handler) -> bool:

@@ -35,6 +35,7 @@ from arbiter.store import (
     UnknownTournament,
     UnknownVersion,
 )
+from arbiter.tournament.replays import NotReleased
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ _CODES: Final[tuple[tuple[type[ArbiterError], grpc.StatusCode, str], ...]] = (
     (UnknownTournament, grpc.StatusCode.NOT_FOUND, "UNKNOWN_TOURNAMENT"),
     (UnknownSitting, grpc.StatusCode.NOT_FOUND, "UNKNOWN_SITTING"),
     (UnknownToken, grpc.StatusCode.NOT_FOUND, "UNKNOWN_TOKEN"),
+    (NotReleased, grpc.StatusCode.FAILED_PRECONDITION, "NOT_RELEASED"),
     (EntryRefused, grpc.StatusCode.FAILED_PRECONDITION, "ENTRY_REFUSED"),
     (NameTaken, grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN"),
     (QuotaExceeded, grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED"),

@@ -76,7 +76,7 @@ class GateServicer(gate_pb2_grpc.GateServiceServicer):
     async def CancelGate(self, request: pb.CancelGateRequest, context: Context) -> pb.CancelGateResponse:
         """See the contract."""
         token = caller(Scope.CONTESTANT)
-        await asyncio.to_thread(self._hosting.cancel, token, request.gate)
+        await asyncio.to_thread(self._hosting.cancel, token, request.gate, request.request_id)
         return pb.CancelGateResponse(gate=await self._heavy.run(self._look, token, request.gate))
 
     def _look(self, token: Token, gate: str) -> pb.Gate:

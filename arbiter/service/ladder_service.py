@@ -35,7 +35,9 @@ class LadderServicer(ladder_pb2_grpc.LadderServiceServicer):
     async def EnterLadder(self, request: pb.EnterLadderRequest, context: Context) -> pb.EnterLadderResponse:
         """See the contract."""
         token = caller(Scope.CONTESTANT)
-        ladder, entrant = await asyncio.to_thread(self._hosting.enter, token, request.version, request.ladder)
+        ladder, entrant = await asyncio.to_thread(
+            self._hosting.enter, token, request.version, request.ladder, request.request_id
+        )
         self._entered()
         found = await self._heavy.run(leaderboard, self._store, ladder.id)
         place = next(place for place in found.places if place.entrant.index == entrant.index)
@@ -44,7 +46,9 @@ class LadderServicer(ladder_pb2_grpc.LadderServiceServicer):
     async def LeaveLadder(self, request: pb.LeaveLadderRequest, context: Context) -> pb.LeaveLadderResponse:
         """See the contract."""
         token = caller(Scope.CONTESTANT)
-        ladder, _ = await asyncio.to_thread(self._hosting.leave, token, request.version, request.ladder)
+        ladder, _ = await asyncio.to_thread(
+            self._hosting.leave, token, request.version, request.ladder, request.request_id
+        )
         return pb.LeaveLadderResponse(ladder=ladder.id)
 
     async def GetLeaderboard(self, request: pb.GetLeaderboardRequest, context: Context) -> pb.GetLeaderboardResponse:

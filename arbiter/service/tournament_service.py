@@ -9,7 +9,6 @@ from typing import BinaryIO, Final, cast
 
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.api.tournament.v1 import tournament_pb2_grpc
-from arbiter.errors import UsageError
 from arbiter.match import write_replay
 from arbiter.service.calls import Context, caller
 from arbiter.service.heavy import HeavyWork
@@ -56,7 +55,9 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
         """See the contract."""
         token = caller(Scope.CONTESTANT)
         tournament, number = await self._id(request.tournament), request.number or None
-        found, name = await asyncio.to_thread(self._hosting.enter, token, tournament, request.bot, number, request.side)
+        found, name = await asyncio.to_thread(
+            self._hosting.enter, token, tournament, request.bot, number, request.side, request.request_id
+        )
         return pb.EnterTournamentResponse(tournament=await asyncio.to_thread(self._message, found), entered=name)
 
     async def WithdrawFromTournament(
@@ -64,7 +65,9 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
     ) -> pb.WithdrawFromTournamentResponse:
         """See the contract."""
         token = caller(Scope.CONTESTANT)
-        left = await asyncio.to_thread(self._hosting.withdraw, token, await self._id(request.tournament), request.bot)
+        left = await asyncio.to_thread(
+            self._hosting.withdraw, token, await self._id(request.tournament), request.bot, request.request_id
+        )
         return pb.WithdrawFromTournamentResponse(tournament=await asyncio.to_thread(self._message, left))
 
     async def ScheduleTournament(
@@ -196,8 +199,6 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
 
     async def _id(self, prefix: str) -> str:
         """The id of the tournament that a caller means."""
-        if not prefix:
-            raise UsageError("tournament: is empty; give an id, or how one begins")
         return (await asyncio.to_thread(self._store.find_tournament, prefix)).id
 
     def _look(self, tournament: str) -> pb.Tournament:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from sqlalchemy import delete
@@ -32,6 +33,25 @@ class Requests:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def once(
+        self, owner: str, request_id: str, call: str, subject: str, change: Callable[[], object], now: datetime
+    ) -> bool:
+        """Do what a request asks for, unless the same one did so before; whether it was done now.
+
+        Raises as `done` does, and what ``change`` raises.
+        """
+        request = (owner, request_id, call, subject)
+        if self.done(*request):
+            return False
+        try:
+            change()
+        except UsageError:
+            if self.done(*request):  # the same request, sent twice at once, was quicker
+                return False
+            raise
+        self.note(*request, now)
+        return True
 
     def done(self, owner: str, request_id: str, call: str, subject: str) -> bool:
         """Whether this request of this owner was done before; an empty id is none.

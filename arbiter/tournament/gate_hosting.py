@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import cycle, islice
 from typing import Any, Final
 
@@ -137,23 +138,24 @@ class GateHosting:
         self._note(token, "gate.create", gate)
         return tournament
 
-    def cancel(self, token: Token, gate: str) -> Tournament:
-        """End a gate for good.
+    def cancel(self, token: Token, gate: str, request_id: str = "") -> None:
+        """End a gate for good; the same request id again changes nothing.
 
         Raises:
             TransitionRefused: it is over.
             Forbidden: it is somebody else's.
-            SpecError: it is no gate.
+            UnknownTournament: it is no gate.
         """
         _check_owner(token, self.owner(gate))
-        cancelled = self._store.set_state(gate, TournamentState.CANCELLED, now=datetime.now(UTC))
-        self._note(token, "gate.cancel", gate)
-        return cancelled
+        now = datetime.now(UTC)
+        cancel = partial(self._store.set_state, gate, TournamentState.CANCELLED, now=now)
+        if self._store.requests.once(token.owner, request_id, "gate.cancel", gate, cancel, now):
+            self._note(token, "gate.cancel", gate)
 
     def owner(self, gate: str) -> str:
-        """Whose gate it is: the candidate's owner; raises `SpecError` when it is none."""
+        """Whose gate it is: the candidate's owner; raises `UnknownTournament` when it is none."""
         if TournamentSpec.from_dict(self._store.tournament(gate).spec).gate is None:
-            raise SpecError(f"{gate} is a tournament and no gate")
+            raise UnknownTournament(f"{gate} is a tournament and no gate")
         return str(self._store.entrants(gate)[CANDIDATE].manifest.get("owner", ""))
 
     def _again(self, gate: str, candidate: Version) -> Tournament:

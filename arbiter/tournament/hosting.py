@@ -90,19 +90,31 @@ class Hosting:
         self._note(token, "tournament.create", tournament_id)
         return tournament
 
-    def enter(self, token: Token, tournament: str, bot: str, number: int | None, side: str) -> tuple[Tournament, str]:
+    def enter(
+        self, token: Token, tournament: str, bot: str, number: int | None, side: str, request_id: str = ""
+    ) -> tuple[Tournament, str]:
         """Enter a version of the caller's own, without a number the newest active one, in place of another of its bot.
 
         Returns:
-            The tournament, and the name of the version.
+            The tournament, and the name of the version; empty when it was entered by the same request before, and has
+            been withdrawn since.
 
         Raises:
             Forbidden: the version is another's.
             TransitionRefused: the tournament is no draft.
             EntryRefused: it can't enter; says why.
         """
+        named = bot if number is None else f"{bot}@{number}"
+        subject = " ".join((tournament, named, side)).rstrip()
+        enter = partial(self._enter, token, tournament, named, side)
+        self._store.requests.once(token.owner, request_id, "tournament.enter", subject, enter, datetime.now(UTC))
+        entries = self._store.entries.entries(tournament)
+        entered = (f"{entry.bot}@{entry.version}" for entry in entries if entry.bot == bot_name(named))
+        return self._store.tournament(tournament), next(entered, "")
+
+    def _enter(self, token: Token, tournament: str, named: str, side: str) -> None:
         found = self._store.tournament(tournament)
-        version = active_version(self._store, bot if number is None else f"{bot}@{number}")
+        version = active_version(self._store, named)
         _check_owner(token, version)
         terms = draft_terms(found)
         spec = TournamentSpec.from_dict(found.spec)
@@ -132,9 +144,8 @@ class Hosting:
             now=datetime.now(UTC),
         )
         self._note(token, "tournament.enter", tournament, version.name)
-        return found, version.name
 
-    def withdraw(self, token: Token, tournament: str, bot: str) -> Tournament:
+    def withdraw(self, token: Token, tournament: str, bot: str, request_id: str = "") -> Tournament:
         """Take an entry of the caller's own back.
 
         Raises:
@@ -142,12 +153,16 @@ class Hosting:
             TransitionRefused: the tournament is no draft.
             EntryRefused: the bot has not entered it.
         """
+        subject, withdraw = f"{tournament} {bot}", partial(self._withdraw, token, tournament, bot)
+        self._store.requests.once(token.owner, request_id, "tournament.withdraw", subject, withdraw, datetime.now(UTC))
+        return self._store.tournament(tournament)
+
+    def _withdraw(self, token: Token, tournament: str, bot: str) -> None:
         entry = next((entry for entry in self._store.entries.entries(tournament) if entry.bot == bot), None)
         if entry is not None and token.scope is not Scope.HOST and token.owner != entry.owner:
             raise Forbidden(f"the entry of {bot} is another contestant's; only its owner and the host may do that")
         self._store.entries.withdraw(tournament, bot, None if token.scope is Scope.HOST else token.owner)
         self._note(token, "tournament.withdraw", tournament, bot)
-        return self._store.tournament(tournament)
 
     def schedule(self, token: Token, tournament: str, request_id: str = "") -> Tournament:
         """Close a draft: who has entered is fixed and planned, and nobody enters or leaves any more.
@@ -211,13 +226,10 @@ class Hosting:
         self, token: Token, tournament: str, action: str, request_id: str, change: Callable[[], Tournament]
     ) -> Tournament:
         """Change a tournament, unless the same request did so before; returns it as it is then."""
-        request = (token.owner, request_id, f"tournament.{action}", tournament)
-        if self._store.requests.done(*request):
-            return self._store.tournament(tournament)
-        changed = change()
-        self._store.requests.note(*request, datetime.now(UTC))
-        self._note(token, f"tournament.{action}", tournament)
-        return changed
+        call, once = f"tournament.{action}", self._store.requests.once
+        if once(token.owner, request_id, call, tournament, change, datetime.now(UTC)):
+            self._note(token, call, tournament)
+        return self._store.tournament(tournament)
 
     def _moved(self, tournament: str, state: TournamentState) -> Tournament:
         return self._store.set_state(tournament, state, now=datetime.now(UTC))

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from arbiter.deals import sides_per_match
 from arbiter.rating import Rating
 from arbiter.schedule import Contender, ladder_match
-from arbiter.store import Entrant, Match, Store, Tournament, VersionState
+from arbiter.store import Entrant, Match, Store, Tournament, UnknownTournament, VersionState
 from arbiter.tournament.evidence import ladder_ratings
 from arbiter.tournament.formats import Groups, Ladder
 from arbiter.tournament.naming import HOST_OWNER, bot_name
 from arbiter.tournament.planning import plan_matches
-from arbiter.tournament.spec import SpecError, TournamentSpec
+from arbiter.tournament.spec import TournamentSpec
 
 
 def is_ladder(tournament: Tournament) -> bool:
@@ -28,15 +28,17 @@ def is_ladder(tournament: Tournament) -> bool:
 
 
 def find_ladder(store: Store, ladder: str = "") -> Tournament:
-    """The ladder of this id, else the newest one; raises `SpecError` when it is none or there is none."""
+    """The ladder of this id, else the newest one; raises `UnknownTournament` when it is none or there is none."""
     if ladder:
         found = store.tournament(ladder)
         if not is_ladder(found):
-            raise SpecError(f"{ladder} is a tournament and no ladder")
+            raise UnknownTournament(f"{ladder} is a tournament and no ladder")
         return found
     newest = next((tournament for tournament in store.tournaments() if is_ladder(tournament)), None)
     if newest is None:
-        raise SpecError("there is no ladder yet; here: arbiter ladder run, at a service its host has to make one")
+        raise UnknownTournament(
+            "there is no ladder yet; here: arbiter ladder run, at a service its host has to make one"
+        )
     return newest
 
 
@@ -79,7 +81,7 @@ class LadderPlan:
 
     @classmethod
     def read(cls, store: Store, ladder: str) -> LadderPlan:
-        """A ladder's plan as it is; raises `SpecError` when it is no ladder."""
+        """A ladder's plan as it is; raises `UnknownTournament` when it is no ladder."""
         tournament = find_ladder(store, ladder)
         entrants = store.entrants(tournament.id)
         gone = taken_back(store)

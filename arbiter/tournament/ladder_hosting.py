@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 from arbiter.errors import UsageError
@@ -27,32 +28,41 @@ class LadderHosting:
         self._store: Final = store
         self._contents: Final = contents
 
-    def enter(self, token: Token, named: str, ladder: str = "") -> tuple[Tournament, Entrant]:
-        """Enter a version in the place of an earlier one of the same bot; entered again, it is back.
+    def enter(self, token: Token, named: str, ladder: str = "", request_id: str = "") -> tuple[Tournament, Entrant]:
+        """Enter a version in the place of an earlier one of the same bot; entered again, it is back, but not by the
+        same request.
 
         Raises:
             Forbidden: it is somebody else's.
             UsageError: it is not active, there is no such ladder, or it is over.
         """
         found = self._open(ladder)
+        enter = partial(self._enter, token, found.id, named)
+        self._store.requests.once(
+            token.owner, request_id, "ladder.enter", f"{found.id} {named}", enter, datetime.now(UTC)
+        )
+        return found, find_entrant(self._store.entrants(found.id), named)
+
+    def _enter(self, token: Token, ladder: str, named: str) -> None:
         version = active_version(self._store, named)
         _check_owner(token, version.submission.owner)
         elder = [
             entrant.index
-            for entrant in self._store.entrants(found.id)
+            for entrant in self._store.entrants(ladder)
             if bot_name(entrant.name) == version.submission.bot and entrant.gone is None
         ]
-        entrant = self._store.enter(found.id, entrant_of(0, version, self._contents), leaving=elder)
-        self._note(token, "ladder.enter", found.id, version.name)
-        return found, entrant
+        self._store.enter(ladder, entrant_of(0, version, self._contents), leaving=elder)
+        self._note(token, "ladder.enter", ladder, version.name)
 
-    def leave(self, token: Token, named: str, ladder: str = "") -> tuple[Tournament, Entrant]:
+    def leave(self, token: Token, named: str, ladder: str = "", request_id: str = "") -> tuple[Tournament, Entrant]:
         """Take a version off the ladder; its results and its rating stay. Raises likewise."""
         found = self._open(ladder)
         entrant = find_entrant(self._store.entrants(found.id), named)
         _check_owner(token, owner_of(entrant))
-        self._store.leave(found.id, entrant.index)
-        self._note(token, "ladder.leave", found.id, entrant.name)
+        leave = partial(self._store.leave, found.id, entrant.index)
+        subject = f"{found.id} {entrant.name}"
+        if self._store.requests.once(token.owner, request_id, "ladder.leave", subject, leave, datetime.now(UTC)):
+            self._note(token, "ladder.leave", found.id, entrant.name)
         return found, entrant
 
     def _open(self, ladder: str) -> Tournament:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Final
 
 from arbiter.errors import UsageError
-from arbiter.store import Store, Version, VersionState
+from arbiter.store import Store, UnknownVersion, Version, VersionState
 
 LATEST: Final = "latest"
 
@@ -47,8 +47,8 @@ def active_version(store: Store, text: str, *, but: Collection[str] = ()) -> Ver
         but: digests of contents that are not meant by ``latest``: a candidate is not what it is compared with.
 
     Raises:
-        UnknownVersion: there is none; says why.
-        UsageError: it is not active, or the text names none.
+        UnknownVersion: there is none, or it is not active; says why.
+        UsageError: the text names none.
     """
     name, number = read_version_name(text)
     version = store.versions.get(name, number)
@@ -59,9 +59,9 @@ def active_version(store: Store, text: str, *, but: Collection[str] = ()) -> Ver
             if other.state is VersionState.ACTIVE and other.built not in but
         ]
         if not others:
-            raise UsageError(f"bot {name!r} has no active version but {version.name}, whose content is the same")
+            raise UnknownVersion(f"bot {name!r} has no active version but {version.name}, whose content is the same")
         version = others[-1]
     if version.state is not VersionState.ACTIVE:
         reason = f": {version.failure}" if version.failure else ""
-        raise UsageError(f"{version.name} is {version.state}{reason}; only an active version can be scheduled")
+        raise UnknownVersion(f"{version.name} is {version.state}{reason}; only an active version can be scheduled")
     return version

@@ -176,7 +176,7 @@ def test_who_can_not_enter_is_told_why(service: Service, host: Contestant, ada: 
         (lambda: ada.enter(cup, "careful"), "ENTRY_REFUSED", "ada has entered 2 bots, which is all that open-"),
         (lambda: ada.enter(cup, "batch"), "FORBIDDEN", "batch@1 is another contestant's"),
         (lambda: ada.enter(cup, "nobody"), "UNKNOWN_VERSION", "there is no bot 'nobody'"),
-        (lambda: ada.enter(cup, "careful", 2), "INVALID", "careful@2 is retired; only an active version"),
+        (lambda: ada.enter(cup, "careful", 2), "UNKNOWN_VERSION", "careful@2 is retired; only an active version"),
         (lambda: ada.enter(cup, "lowest", side="us"), "ENTRY_REFUSED", "has no teams, so give no side"),
         (lambda: ada.enter(other, "lowest"), "ENTRY_REFUSED", "tried out in black_lady, partnership, but open-"),
         (lambda: bob.withdraw(cup, "lowest"), "FORBIDDEN", "the entry of lowest is another contestant's"),
@@ -399,3 +399,28 @@ def test_a_draft_has_no_standings(host: Contestant) -> None:
     with pytest.raises(grpc.RpcError, match="is a draft; it has standings once it is scheduled") as caught:
         host.standings(host.create(OPEN).id)
     assert refusal(caught.value)[1] == "WRONG_STATE"
+
+
+def test_a_request_to_enter_or_withdraw_that_comes_again_changes_nothing(host: Contestant, ada: Contestant) -> None:
+    """Late, after something else was asked for: it was done, and is not done anew."""
+    draft = host.create(OPEN).id
+    enter = pb.EnterTournamentRequest(tournament=draft, bot="lowest", request_id="in")
+    withdraw = pb.WithdrawFromTournamentRequest(tournament=draft, bot="lowest", request_id="out")
+
+    def entered() -> tuple[str, list[str]]:
+        answer = ada.stub.EnterTournament(enter, metadata=ada.metadata)
+        return answer.entered, list(answer.tournament.entrants)
+
+    def withdrawn() -> list[str]:
+        return list(ada.stub.WithdrawFromTournament(withdraw, metadata=ada.metadata).tournament.entrants)
+
+    assert entered() == entered() == ("lowest@1", ["lowest@1"])
+    assert withdrawn() == []
+    assert entered() == ("", []), "which was withdrawn since"
+    assert ada.enter(draft, "lowest") == ["lowest@1"]
+    assert withdrawn() == ["lowest@1"], "which was entered since"
+    with pytest.raises(grpc.RpcError, match=r"request id .in. was used for tournament\.enter") as caught:
+        ada.stub.EnterTournament(
+            pb.EnterTournamentRequest(tournament=draft, bot="uniform", request_id="in"), metadata=ada.metadata
+        )
+    assert refusal(caught.value)[1] == "NAME_TAKEN"

@@ -45,8 +45,9 @@ class Caller:
     def get(self, gate: str) -> pb.Gate:
         return self.stub.GetGate(pb.GetGateRequest(gate=gate), metadata=self.metadata).gate
 
-    def cancel(self, gate: str) -> pb.Gate:
-        return self.stub.CancelGate(pb.CancelGateRequest(gate=gate), metadata=self.metadata).gate
+    def cancel(self, gate: str, request_id: str = "") -> pb.Gate:
+        request = pb.CancelGateRequest(gate=gate, request_id=request_id)
+        return self.stub.CancelGate(request, metadata=self.metadata).gate
 
     def watch(self, gate: str) -> Iterator[pb.Gate]:
         for response in self.stub.WatchGate(pb.WatchGateRequest(gate=gate), metadata=self.metadata):
@@ -182,10 +183,11 @@ def test_a_fault_fails_and_its_log_is_the_owners(service: Service, ada: Caller, 
 def test_only_its_owner_and_the_host_end_it_for_good(service: Service, ada: Caller, bob: Caller) -> None:
     gate = ada.create().id
     assert refusal(lambda: bob.cancel(gate)) == (grpc.StatusCode.PERMISSION_DENIED, "FORBIDDEN")
-    cancelled = ada.cancel(gate)
+    cancelled = ada.cancel(gate, "stop")
     assert cancelled.state == tournament_pb2.TOURNAMENT_STATE_CANCELLED
     assert (cancelled.report.verdict, cancelled.report.reason) == (pb.GATE_VERDICT_NONE, pb.GATE_REASON_STOPPED)
     assert [found.state for found in ada.watch(gate)] == [cancelled.state]
+    assert ada.cancel(gate, "stop") == cancelled, "the same request"
     assert refusal(lambda: ada.cancel(gate)) == (grpc.StatusCode.FAILED_PRECONDITION, "WRONG_STATE")
     host = Caller(service, "hal", Scope.HOST)
     assert host.cancel(ada.create("two").id).state == cancelled.state

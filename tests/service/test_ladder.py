@@ -63,7 +63,9 @@ def test_a_ladder_from_its_making_to_its_leaderboard(service: Service) -> None:
     callers = {owner: caller(service, owner) for owner in ("ada", "bob", "carol", "dave")}
     eve = caller(service, "eve", Scope.SPECTATOR)
     ada, bob = callers["ada"], callers["bob"]
-    assert refusal(lambda: ada.enter("lowest")) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID"), "there is none yet"
+    assert refusal(lambda: ada.enter("lowest")) == (grpc.StatusCode.NOT_FOUND, "UNKNOWN_TOURNAMENT"), (
+        "there is none yet"
+    )
     host = TournamentCaller(service, "hal", Scope.HOST)
     made = host.create(FILE)
     assert (made.state, made.sittings, list(made.entrants)) == (tournament_pb2.TOURNAMENT_STATE_SCHEDULED, 0, [])
@@ -116,3 +118,22 @@ def test_a_ladder_from_its_making_to_its_leaderboard(service: Service) -> None:
     assert sorted(actions) == [("ada", "ladder.enter", "lowest@2"), ("ada", "ladder.leave", "lowest@2")]
     for each in (*callers.values(), eve):
         each.close()
+
+
+def test_a_request_that_comes_again_changes_nothing(service: Service) -> None:
+    """After the others of this module, on a ladder of its own."""
+    host, ada = TournamentCaller(service, "hal", Scope.HOST), caller(service, "ada")
+    ladder = host.create(FILE.replace('"ladder"', '"again"', 1), "again").id
+    host.start(ladder)
+    enter = pb.EnterLadderRequest(version="lowest", ladder=ladder, request_id="in")
+    leave = pb.LeaveLadderRequest(version="lowest", ladder=ladder, request_id="out")
+    for _ in range(2):
+        assert ada.stub.EnterLadder(enter, metadata=ada.metadata).entry.active
+    ada.stub.LeaveLadder(leave, metadata=ada.metadata)
+    assert not ada.stub.EnterLadder(enter, metadata=ada.metadata).entry.active, "it has left since"
+    assert ada.enter("lowest", ladder).entry.active
+    ada.stub.LeaveLadder(leave, metadata=ada.metadata)
+    board = ada.stub.GetLeaderboard(pb.GetLeaderboardRequest(ladder=ladder), metadata=ada.metadata)
+    assert [entry.active for entry in board.entries] == [True], "it is back since"
+    host.close()
+    ada.close()

@@ -583,7 +583,11 @@ class TestTheSurface:
                 "0 bytes have arrived; go on there, not at 9",
             ),
             (
-                [pb.SubmitVersionRequest(header=pb.UploadHeader(request_id="a", kind=pb.VERSION_KIND_REMOTE))],
+                [
+                    pb.SubmitVersionRequest(
+                        header=pb.UploadHeader(request_id="a", size=1, sha256="0" * 64, kind=pb.VERSION_KIND_REMOTE)
+                    )
+                ],
                 "kind: bots that stay with their authors and dial in are not taken yet",
             ),
         ],

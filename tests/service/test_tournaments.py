@@ -172,7 +172,7 @@ def test_a_tournament_is_known_by_how_its_id_begins(host: Caller, ada: Caller) -
     host.create(request_id="two")
     with pytest.raises(grpc.RpcError, match="several tournaments' ids begin with 'cup'; there is cup-"):
         host.cancel("cup")
-    with pytest.raises(grpc.RpcError, match="tournament: is empty; give an id"):
+    with pytest.raises(grpc.RpcError, match="tournament: is missing; this call needs it"):
         host.cancel("")
 
 

@@ -23,6 +23,7 @@ from arbiter.store import (
     Store,
     Tournament,
     TournamentState,
+    UnknownTournament,
 )
 from arbiter.tournament import Coordinator, SpecError, TournamentSpec, parse_spec, plan_tournament, report
 from arbiter.tournament.coordinator import MIN_WINDOW, leads_of
@@ -297,7 +298,7 @@ def test_versions_are_named_with_and_without_number(store: Store, ladder: str) -
 
 
 def test_a_ladder_is_found_by_id_or_as_the_newest(store: Store) -> None:
-    with pytest.raises(SpecError, match="there is no ladder yet"):
+    with pytest.raises(UnknownTournament, match="there is no ladder yet"):
         find_ladder(store)
     create(store)
     assert find_ladder(store).id == find_ladder(store, LADDER).id == LADDER
@@ -305,7 +306,7 @@ def test_a_ladder_is_found_by_id_or_as_the_newest(store: Store) -> None:
     entrants = [Entrant(n, f"b{n}", f"{n:064x}", {}) for n in range(4)]
     tournament, matches = plan_tournament("cup-1a2b", spec, entrants, START + timedelta(days=1))
     store.create_tournament(tournament, entrants, matches, 4)
-    with pytest.raises(SpecError, match="cup-1a2b is a tournament and no ladder"):
+    with pytest.raises(UnknownTournament, match="cup-1a2b is a tournament and no ladder"):
         LadderPlan.read(store, "cup-1a2b")
     assert find_ladder(store).id == LADDER
 

@@ -724,16 +724,20 @@ class CancelGateRequest(message.Message):
     DESCRIPTOR: descriptor.Descriptor
 
     GATE_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
     gate: builtins.str
     """Id of the gate."""
+    request_id: builtins.str
+    """Chosen by the caller, 1 to 64 letters, digits, hyphens and underscores; the same again changes nothing. Empty for none."""
     def __init__(
         self,
         *,
         gate: builtins.str = ...,
+        request_id: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["gate", b"gate"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["gate", b"gate", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

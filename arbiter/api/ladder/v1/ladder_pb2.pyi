@@ -180,19 +180,23 @@ class EnterLadderRequest(message.Message):
 
     VERSION_FIELD_NUMBER: builtins.int
     LADDER_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
     version: builtins.str
     """The version: "mybot@3", or "mybot" for the newest active one."""
     ladder: builtins.str
     """Id of the ladder; empty for the newest."""
+    request_id: builtins.str
+    """Chosen by the caller, 1 to 64 letters, digits, hyphens and underscores; the same again changes nothing. Empty for none."""
     def __init__(
         self,
         *,
         version: builtins.str = ...,
         ladder: builtins.str = ...,
+        request_id: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["ladder", b"ladder", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["ladder", b"ladder", "request_id", b"request_id", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -230,19 +234,23 @@ class LeaveLadderRequest(message.Message):
 
     VERSION_FIELD_NUMBER: builtins.int
     LADDER_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
     version: builtins.str
     """The version, such as "mybot@3"."""
     ladder: builtins.str
     """Id of the ladder; empty for the newest."""
+    request_id: builtins.str
+    """Chosen by the caller, 1 to 64 letters, digits, hyphens and underscores; the same again changes nothing. Empty for none."""
     def __init__(
         self,
         *,
         version: builtins.str = ...,
         ladder: builtins.str = ...,
+        request_id: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["ladder", b"ladder", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["ladder", b"ladder", "request_id", b"request_id", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

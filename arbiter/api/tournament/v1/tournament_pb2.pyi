@@ -605,6 +605,7 @@ class EnterTournamentRequest(message.Message):
     BOT_FIELD_NUMBER: builtins.int
     NUMBER_FIELD_NUMBER: builtins.int
     SIDE_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
     tournament: builtins.str
     """Id of the tournament."""
     bot: builtins.str
@@ -613,6 +614,8 @@ class EnterTournamentRequest(message.Message):
     """Number of the version; 0 for the newest active one."""
     side: builtins.str
     """Name of the side that it plays for, where the rule set has teams. A side is its first bot's owner's."""
+    request_id: builtins.str
+    """Chosen by the caller, 1 to 64 letters, digits, hyphens and underscores; the same again changes nothing. Empty for none."""
     def __init__(
         self,
         *,
@@ -620,10 +623,11 @@ class EnterTournamentRequest(message.Message):
         bot: builtins.str = ...,
         number: builtins.int = ...,
         side: builtins.str = ...,
+        request_id: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["bot", b"bot", "number", b"number", "side", b"side", "tournament", b"tournament"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["bot", b"bot", "number", b"number", "request_id", b"request_id", "side", b"side", "tournament", b"tournament"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -661,19 +665,23 @@ class WithdrawFromTournamentRequest(message.Message):
 
     TOURNAMENT_FIELD_NUMBER: builtins.int
     BOT_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
     tournament: builtins.str
     """Id of the tournament."""
     bot: builtins.str
     """Name of the bot."""
+    request_id: builtins.str
+    """Chosen by the caller, 1 to 64 letters, digits, hyphens and underscores; the same again changes nothing. Empty for none."""
     def __init__(
         self,
         *,
         tournament: builtins.str = ...,
         bot: builtins.str = ...,
+        request_id: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["bot", b"bot", "tournament", b"tournament"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["bot", b"bot", "request_id", b"request_id", "tournament", b"tournament"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import warnings
 from contextlib import ExitStack
 from typing import Final
+
+from celery.exceptions import SecurityWarning
 
 from arbiter.errors import ArbiterError, UsageError
 from arbiter.telemetry import Endpoint, set_up_logging
@@ -79,6 +82,8 @@ def _pin(processors: frozenset[int]) -> None:
 
 
 def _take_sittings(name: str, queues: list[str]) -> None:
+    # Celery warns root of tasks that are pickles; ours are JSON, and bots are never root, whoever the worker is.
+    warnings.filterwarnings("ignore", category=SecurityWarning)
     app.worker_main(
         [
             "--quiet",  # no banner among the lines of the log

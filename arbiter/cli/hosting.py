@@ -200,23 +200,34 @@ def cancel(
 
 @app.command("list")
 def list_(
-    server: ServerAddress = None, token_file: TokenFile = None, ca: Authority = None, plain_text: Plain = False
+    server: ServerAddress = None,
+    token_file: TokenFile = None,
+    ca: Authority = None,
+    plain_text: Plain = False,
+    json: Json = False,
 ) -> None:
     """List tournaments, newest first."""
-    table = Table()
-    for name in ("id", "state", "rules", "entrants", "sittings", "hands"):
-        table.add_column(name)
+    listed: list[pb.Tournament] = []
     with TournamentClient(server, token_file, ca, plain_text) as client:
         page = ""
         while True:
-            request = pb.ListTournamentsRequest(page_token=page)
-            found = client.call(client.stub.ListTournaments, request)
-            for each in found.tournaments:
-                sittings = f"{each.sittings_recorded}/{each.sittings}"
-                table.add_row(each.id, _state(each), each.rules, str(len(each.entrants)), sittings, f"{each.hands:,}")
+            found = client.call(client.stub.ListTournaments, pb.ListTournamentsRequest(page_token=page))
+            listed += found.tournaments
             page = found.next_page_token
             if not page:
                 break
+    if json:
+        print_json([_to_dict(each) for each in listed])
+        return
+    if not listed:
+        errors.print("no tournaments yet; the host makes one with: arbiter service create FILE")
+        return
+    table = Table()
+    for name in ("id", "state", "rules", "entrants", "sittings", "hands"):
+        table.add_column(name)
+    for each in listed:
+        sittings = f"{each.sittings_recorded}/{each.sittings}"
+        table.add_row(each.id, _state(each), each.rules, str(len(each.entrants)), sittings, f"{each.hands:,}")
     results_console().print(table)
 
 
@@ -338,6 +349,22 @@ def logs(
         output.print(one_line(f"{log.entrant}: {log.ending}"), style="bold", markup=False, highlight=False)
         for line in (*log.faults, *log.log.splitlines()):
             output.print(one_line(f"  {line}"), markup=False, highlight=False, soft_wrap=True)
+
+
+def _to_dict(tournament: pb.Tournament) -> dict[str, object]:
+    return {
+        "id": tournament.id,
+        "name": tournament.name,
+        "state": _state(tournament),
+        "failure": tournament.failure,
+        "rules": tournament.rules,
+        "entrants": list(tournament.entrants),
+        "left_out": [{"name": each.name, "reason": each.reason} for each in tournament.left_out],
+        "sittings": tournament.sittings,
+        "recorded": tournament.sittings_recorded,
+        "hands": tournament.hands,
+        "created": tournament.create_time.ToDatetime().isoformat(timespec="seconds") + "Z",
+    }
 
 
 def _show_left_out(tournament: pb.Tournament) -> None:

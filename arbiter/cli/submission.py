@@ -104,6 +104,9 @@ def list_bots(
             [{"bot": bot.name, "owner": bot.owner, "latest": bot.latest, "active": bot.active or None} for bot in found]
         )
         return
+    if not found:
+        errors.print("no bots yet; submit one with: arbiter bot submit DIR")
+        return
     table = Table()
     for name in ("bot", "owner", "newest", "newest active"):
         table.add_column(name)
@@ -129,6 +132,9 @@ def versions(
     if json:
         print_json([version_to_dict(version) for version in found])
         return
+    if not found:
+        errors.print(one_line(f"no versions of {bot!r}" if bot else "no versions yet"), markup=False, highlight=False)
+        return
     table = Table()
     for name in ("version", "owner", "state", "received", "message"):
         table.add_column(name)
@@ -153,6 +159,9 @@ def builds(
         found = [build_to_dict(build) for build in client.builds(bot)]
     if json:
         print_json(found)
+        return
+    if not found:
+        errors.print("no builds; versions of many runtimes, such as python, need none")
         return
     table = Table()
     for name in ("version", "build", "state", "began", "seconds", "bytes", "said"):

@@ -16,7 +16,7 @@ from arbiter.service.pages import page_size, page_token, read_page_token
 from arbiter.service.standings_messages import standings_message
 from arbiter.store import FINISHED, Scope, SittingKey, Store, Token, Tournament, TournamentState, TransitionRefused
 from arbiter.tournament import TournamentSpec, details, report
-from arbiter.tournament.drafts import left_out_of
+from arbiter.tournament.drafts import left_out_of, listed_in
 from arbiter.tournament.export import write_export
 from arbiter.tournament.hosting import Hosting
 from arbiter.tournament.replays import BotReport, released_logs, released_replay
@@ -206,7 +206,9 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
 
     def _names(self, tournament: Tournament) -> list[str]:
         if tournament.state is TournamentState.DRAFT:
-            return [f"{entry.bot}@{entry.version}" for entry in self._store.entries.entries(tournament.id)]
+            listed = [str(table.get("name") or table["bot"]) for table in listed_in(tournament)]
+            entries = self._store.entries.entries(tournament.id)
+            return listed + [f"{entry.bot}@{entry.version}" for entry in entries]
         return [entrant.name for entrant in self._store.entrants(tournament.id)]
 
     def _message(self, tournament: Tournament) -> pb.Tournament:

@@ -28,6 +28,14 @@ def bot(tmp_path: Path) -> Path:
 
 def test_a_bot_lives_in_a_data_folder_as_at_a_service(call: Call, bot: Path, tmp_path: Path) -> None:
     data = ("--data-dir", tmp_path / "data")
+    for command, said in (
+        ("list", "no bots yet; submit one"),
+        ("versions", "no versions yet"),
+        ("builds", "no builds; "),
+    ):
+        empty = call("bot", command, *data)
+        assert (empty.status, empty.output) == (0, "")
+        assert empty.errors.startswith(said)
     kept = call("bot", "submit", bot, "--rules", "omnibus", *data)
     assert (kept.status, kept.output) == (0, "lowest@1 is active\n"), kept.errors
     assert re.fullmatch(r"(lowest@1 is (received|building|validating)\n)*", kept.errors)

@@ -59,6 +59,8 @@ def test_a_draft_from_its_file_to_its_start(user: Users, ada: Contestant, tmp_pa
     file.write_text(OPEN.replace("per_owner = 2", "per_owner = 9") + '[[entrants]]\nbot = "careful"\n')
     made = user("hal", "create", file)
     cup = made.output.strip()
+    (listed,) = json.loads(user("ada", "list", "--json").output)
+    assert (listed["id"], listed["state"], listed["entrants"]) == (cup, "draft", ["careful"])
     assert made.errors == f"{cup} is draft\n"
     for typed, entered in (("lowest", 1), ("uniform@latest", 1), ("batch@1", 1), ("montecarlo", 1)):
         said = f"{typed.partition('@')[0]}@{entered} is entered; {cup} is draft\n"
@@ -69,6 +71,15 @@ def test_a_draft_from_its_file_to_its_start(user: Users, ada: Contestant, tmp_pa
     left_out = "left out: uniform@1: it is retired\n"
     assert closed.errors == f"{cup} is scheduled, with careful@2, lowest@1, batch@1, montecarlo@1\n{left_out}"
     assert user("hal", "start", "open").errors == f"{cup} is running\n{left_out}"
+
+
+def test_an_empty_list_says_so(user: Users) -> None:
+    empty = user("ada", "list")
+    assert (empty.output, empty.errors) == (
+        "",
+        "no tournaments yet; the host makes one with: arbiter service create FILE\n",
+    )
+    assert user("ada", "list", "--json").output == "[]\n"
 
 
 def test_what_names_no_version_is_refused_in_one_line(user: Users, ada: Contestant, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 Usage: ``runner.py FACTS``, with a JSON object of what the bots are to be told. First it writes what the cage is found
 to hold; then for each line with an attack and limits it plays a sitting and writes what came of it, as lines of JSON.
+``["bare", {"names": [...]}]`` asks what comes of these attempts without a cage.
 Place 0 is the hostile bot, place 1 an honest one in a cage of its own; the others are in this process.
 """
 
@@ -68,6 +69,24 @@ class Runner:
         usage = usages[HOSTILE].process_usage()
         return {**_told_of(record), "usage": usage}
 
+    async def bare(self, names: list[str]) -> dict[str, Any]:
+        """What comes of attempts that do no harm, by a process of this user without a cage."""
+        with tempfile.TemporaryDirectory(prefix="s-", dir=self._home) as name:
+            folder = Path(name)
+            shutil.copytree(Path(__file__).parent / "bot", folder / f"bot{HONEST}")
+            host = BotHost(folder)
+            host.add(f"seat{HONEST}")
+            async with host:
+                process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, str(folder / f"bot{HONEST}" / "quiet.py"), "bare"),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                )
+                asked = json.dumps([names, self._told(folder, Limits())])
+                written, _ = await process.communicate(asked.encode())
+        found: dict[str, Any] = json.loads(written)
+        return found
+
     def _cage(self, limits: Limits) -> BubblewrapCage:
         hidden = [Path(self._facts["database"]).parent]
         return self._cages.setdefault(str(limits), BubblewrapCage(hidden, CageSettings(limits)))
@@ -122,7 +141,10 @@ async def main() -> None:
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         attack, changes = json.loads(line)
-        print(json.dumps(await runner.play(attack, Limits(**changes))), flush=True)
+        if attack == "bare":
+            print(json.dumps(await runner.bare(changes["names"])), flush=True)
+        else:
+            print(json.dumps(await runner.play(attack, Limits(**changes))), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ ATTEMPTS = {
     "read another bot's files": NO_SUCH,
     "read another bot's environment": NO_SUCH,
     "read the database": NO_SUCH,
+    "read another process's memory": NO_SUCH,
     "read the arbiter's memory": NO_SUCH,
     "list the arbiter's descriptors": NO_SUCH,
     "read the memory of process 1": {*NOT_ALLOWED, *NO_SUCH},
@@ -66,6 +68,10 @@ ATTEMPTS = {
     "trace the decoy": NOT_ALLOWED,
     "signal the decoy": {"ESRCH"},
     "signal the decoy's group": {"ESRCH"},
+    "signal everyone": {"ESRCH"},
+    "slow the decoy down": {"ESRCH"},
+    "move the decoy to other processors": {"ESRCH"},
+    "take the decoy's limits": {"ESRCH"},
     "hold the decoy": {"ESRCH"},
     "mount": NOT_ALLOWED,
     "unmount": NOT_ALLOWED,
@@ -82,6 +88,25 @@ ATTEMPTS = {
     "raise its priority": NOT_ALLOWED,
     "run in real time": NOT_ALLOWED,
 }
+
+
+HARMLESS = [
+    "read /etc/passwd",
+    "read the home",
+    "read another bot's files",
+    "read another bot's environment",
+    "read the database",
+    "list the arbiter's descriptors",
+    "list /sys",
+    "dial another seat's socket",
+    "open netlink",
+    "signal everyone",
+    "slow the decoy down",
+    "move the decoy to other processors",
+    "take the decoy's limits",
+    "hold the decoy",
+]
+"""Attempts that leave no trace where nothing stops them."""
 
 
 @pytest.fixture(scope="module", params=SERVICES, ids="-".join)
@@ -148,8 +173,14 @@ def test_what_a_cage_must_hold_does_hold(hostile: Service) -> None:
 
 @pytest.mark.parametrize("name", ATTEMPTS)
 def test_attempt_is_refused(hostile: Service, name: str) -> None:
+    """No code, memory, file or socket of another's, nor anything of the host's (battlehack20#69)."""
     found = told(unharmed(hostile, "quiet"))["found"]
     assert found[name] in ATTEMPTS[name]
+
+
+def test_attempts_succeed_where_there_is_no_cage(hostile: Service) -> None:
+    """Else their refusal in one would show nothing."""
+    assert hostile.bare(HARMLESS) == dict.fromkeys(HARMLESS, "done")
 
 
 def test_every_attempt_is_looked_at(hostile: Service) -> None:
@@ -158,6 +189,7 @@ def test_every_attempt_is_looked_at(hostile: Service) -> None:
 
 
 def test_forbidden_system_calls_are_refused_and_others_not_there(hostile: Service) -> None:
+    """Called by their numbers, past everything that a language could filter (battlehack20#136)."""
     calls = told(hostile.play("quiet"))["found"]["calls"]
     assert len(calls) > 50
     assert {name for name, result in calls.items() if result != ("ENOSYS" if name in ABSENT else "EPERM")} == set()
@@ -204,6 +236,16 @@ def test_bytes_in_files(hostile: Service) -> None:
     assert 12 * MEBIBYTE < found["/dev/shm"] <= 16 * MEBIBYTE
 
 
+def test_open_files(hostile: Service) -> None:
+    found = told(unharmed(hostile, "descriptor_bomb"))["found"]
+    assert found["stopped"] == "EMFILE"
+    assert 0 < found["made"] < 512
+
+
+def test_connections_to_its_own_seat(hostile: Service) -> None:
+    assert told(unharmed(hostile, "dial_flood"))["found"]["made"] > 100
+
+
 def test_log_flood(hostile: Service) -> None:
     log = unharmed(hostile, "log_flood")["logs"][0]
     assert len(log) < 70_000
@@ -223,5 +265,9 @@ def test_what_it_leaves_running_ends_with_it(hostile: Service, attack: str) -> N
 
 
 def test_nothing_is_left_for_its_next_sitting(hostile: Service) -> None:
+    """Nor anywhere on the host (aichallenge#13)."""
     assert set(told(unharmed(hostile, "leave_traces"))["found"]["left"]) == {"/tmp", "/dev/shm"}
+    mark = hostile.decoys.facts["mark"]
+    assert [place for place in ("/", "/tmp", "/dev/shm", "/run") if Path(place, mark).exists()] == []
+    assert list(Path(hostile.decoys.facts["folder"]).rglob(mark)) == []
     assert told(unharmed(hostile, "find_traces"))["found"]["met"] == []

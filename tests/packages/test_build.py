@@ -127,6 +127,7 @@ def test_links_of_a_build_become_copies_or_are_left_out(
 def test_a_build_sees_no_network_no_host_and_no_tokens(
     builder: Builder, versions: FileVersions, tmp_path: Path, place: Path
 ) -> None:
+    """aichallenge#15."""
     (place / "secret").write_text("x")
     script = f"""\
         import os, pathlib, socket
@@ -201,7 +202,7 @@ def test_a_fork_bomb_is_stopped(builder: Builder, versions: FileVersions, tmp_pa
 def test_what_takes_too_long_is_stopped_and_named_for_what_it_lacked(
     versions: FileVersions, tmp_path: Path, place: Path
 ) -> None:
-    """Long enough for both to be under way on a busy machine; at once, so that it is waited for once."""
+    """Long enough for both to be under way on a busy machine; at once, to be waited for once (aichallenge#15)."""
     seconds = 8.0
     builder = Builder(versions, place / "staging", SETTINGS, replace(PLENTY, seconds=seconds))
     stubborn = "echo begun; trap '' TERM; setsid sleep 1000 & sleep 1000"

@@ -100,6 +100,7 @@ def test_everything_within_bounds_passes(world: Path) -> None:
 
 @pytest.mark.parametrize("make", [TARS["bomb"][0], ZIPS["bomb"][0], a.overlapping], ids=["tar", "zip", "overlapping"])
 def test_a_bomb_costs_no_memory(make: Make, world: Path) -> None:
+    """Halite#236."""
     source = io.BytesIO(make())
     tracemalloc.start()
     try:

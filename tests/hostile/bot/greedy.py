@@ -8,6 +8,7 @@ import errno
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +20,9 @@ from typing import Any
 MEBIBYTE = 1 << 20
 MOST_PROCESSES = 400
 PATIENCE = 60  # seconds after which whatever is left behind ends by itself
+
+HELD: list[socket.socket] = []
+"""Open as long as the process lives."""
 
 Facts = dict[str, Any]
 
@@ -126,6 +130,35 @@ def inode_fill(facts: Facts) -> dict[str, Any]:
     while made < 600_000:
         os.mknod(f"/tmp/{made}")
         made += 1
+    return {"made": made}
+
+
+def descriptor_bomb(facts: Facts) -> dict[str, Any]:
+    """Open files until there are no more."""
+    need_limit("NOFILE", 4096)
+    kept: list[int] = []
+    stopped = ""
+    try:
+        while len(kept) < 4096:
+            kept.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError as error:
+        stopped = errno.errorcode[error.errno or 0]
+    for descriptor in kept:
+        os.close(descriptor)
+    return {"made": len(kept), "stopped": stopped}
+
+
+def dial_flood(facts: Facts) -> dict[str, Any]:
+    """Dial its own seat again and again, and say nothing there; the connections stay to the end of the sitting."""
+    address = os.environ["ARBITER_ADDRESS"].removeprefix("unix:")
+    made = 0
+    with suppress(OSError):
+        for _ in range(300):
+            line = socket.socket(socket.AF_UNIX)
+            line.settimeout(2.0)
+            HELD.append(line)
+            line.connect(address)
+            made += 1
     return {"made": made}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
+import json
 import mmap
 import os
 import pty
@@ -184,6 +185,7 @@ def actions(facts: Facts) -> dict[str, Callable[[], object]]:
         "read another bot's files": lambda: read(facts["other_folder"] + "/bot.py"),
         "read another bot's environment": lambda: read(f"/proc/{facts['decoy']}/environ"),
         "read the database": lambda: read(facts["database"]),
+        "read another process's memory": lambda: read(f"/proc/{decoy}/mem"),
         "read the arbiter's memory": lambda: read(f"/proc/{arbiter}/mem"),
         "list the arbiter's descriptors": lambda: os.listdir(f"/proc/{arbiter}/fd"),
         "read the memory of process 1": lambda: read("/proc/1/mem"),
@@ -218,6 +220,12 @@ def actions(facts: Facts) -> dict[str, Callable[[], object]]:
         "trace the decoy": lambda: check(LIBRARY.ptrace(16, decoy, 0, 0)),
         "signal the decoy": lambda: os.kill(decoy, signal.SIGUSR1),
         "signal the decoy's group": lambda: os.killpg(decoy, signal.SIGUSR1),
+        "signal everyone": lambda: os.kill(-1, 0),  # which asks whether there is anyone
+        "slow the decoy down": lambda: os.setpriority(os.PRIO_PROCESS, decoy, os.getpriority(os.PRIO_PROCESS, decoy)),
+        "move the decoy to other processors": lambda: os.sched_setaffinity(decoy, os.sched_getaffinity(decoy)),
+        "take the decoy's limits": lambda: resource.prlimit(
+            decoy, resource.RLIMIT_NOFILE, resource.prlimit(decoy, resource.RLIMIT_NOFILE)
+        ),
         "hold the decoy": lambda: os.close(os.pidfd_open(decoy)),
         "mount": lambda: check(LIBRARY.mount(b"none", b"/tmp", b"tmpfs", 0, None)),
         "unmount": lambda: check(LIBRARY.umount(b"/tmp")),
@@ -236,5 +244,14 @@ def actions(facts: Facts) -> dict[str, Callable[[], object]]:
     }
 
 
+def bare(names: list[str], facts: Facts) -> dict[str, str]:
+    """What comes of some of them."""
+    known = actions(facts)
+    return {name: attempt(known[name]) for name in names}
+
+
 if __name__ == "__main__":
-    globals()[sys.argv[1]]()
+    if sys.argv[1] == "bare":
+        print(json.dumps(bare(*json.loads(sys.stdin.read()))))
+    else:
+        globals()[sys.argv[1]]()

@@ -104,7 +104,7 @@ class Tournament(message.Message):
     """Hands in them."""
     @builtins.property
     def entrants(self) -> containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Names of the entrants, by index; of a draft, those that entered, in the order in which they did."""
+        """Names of the entrants, by index; of a draft, those that its maker listed, then those that entered, in the order in which they did."""
 
     @builtins.property
     def create_time(self) -> timestamp_pb2.Timestamp:

@@ -19,8 +19,8 @@ DRAIN_SECONDS: Final = 60.0
 
 RECYCLE: Final = 500
 
-VISIBILITY_TIMEOUT: Final = 3600
-"""Seconds after which Redis hands out an unacknowledged task again."""
+VISIBILITY_SECONDS: Final = 3600
+"""Seconds after which Redis hands out an unacknowledged task again, unless the host says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,9 @@ class WorkerSettings:
     recycle: int
     """``ARBITER_WORKER_RECYCLE``: sittings after which the process ends, for its supervisor to start a fresh one;
     500 by default."""
+    visibility_seconds: int = VISIBILITY_SECONDS
+    """``ARBITER_WORKER_VISIBILITY``: seconds after which Redis hands out a task again that is not acknowledged, which
+    is harmless while its sitting is played; 3600 by default."""
     pinned: frozenset[int] = frozenset()
     """``ARBITER_WORKER_PIN``: numbers of the processors that it keeps to with its bots, such as ``0,2-3``. So many bots
     of a sitting are at work at once, and no more. Empty: all, and no bound."""
@@ -137,6 +140,7 @@ class WorkerSettings:
             runtimes=_names(environment.get("ARBITER_WORKER_RUNTIMES")),
             drain_seconds=seconds("ARBITER_DRAIN_SECONDS", DRAIN_SECONDS),
             recycle=number("ARBITER_WORKER_RECYCLE", RECYCLE),
+            visibility_seconds=number("ARBITER_WORKER_VISIBILITY", VISIBILITY_SECONDS),
             name=environment.get("ARBITER_WORKER_NAME") or f"{socket.gethostname()}-{os.getpid()}",
         )
 
@@ -171,7 +175,7 @@ def celery_settings(settings: WorkerSettings) -> dict[str, Any]:
         # the lease is what is renewed, every two seconds, and this bounds nothing but how long a dead worker's task
         # lies about. One that is handed out while its sitting is still played is refused by the arbiter and dropped.
         "broker_transport_options": {
-            "visibility_timeout": VISIBILITY_TIMEOUT,
+            "visibility_timeout": settings.visibility_seconds,
             # What senders use too: gates, then tournaments, then the ladder, whatever queue they are in.
             "priority_steps": PRIORITY_STEPS,
             # Of equal urgency, first what only a worker like this one can play.

@@ -73,8 +73,8 @@ class Worker:
         """Play one sitting, from lease to report. Returns also when there is nothing to do or it could not be done."""
         if self._stopping.is_set():
             return
-        tournament = sitting.partition("/")[0]
-        with log_context(sitting=sitting, tournament=tournament, worker=self._settings.name):
+        match, tournament = sitting.rpartition("/")[0], sitting.partition("/")[0]
+        with log_context(sitting=sitting, match=match, tournament=tournament, worker=self._settings.name):
             self._current = asyncio.ensure_future(self._work(sitting))
             try:
                 await self._current

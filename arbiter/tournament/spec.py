@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from arbiter.deals import Seatings, SeatingsError, partners_sit_opposite, read_seatings, sides_per_match
 from arbiter.engine import EngineError, Moon, NamedRules, RuleSet, compile_rules, read_rules
 from arbiter.engine.ruleset import GameEnd, Winner
-from arbiter.errors import UsageError
+from arbiter.errors import ArbiterError, UsageError
 from arbiter.match import Clock, FaultPolicy, MatchFormat
 from arbiter.store import Entrant
 from arbiter.tournament.formats import (
@@ -219,7 +219,18 @@ class TournamentSpec:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TournamentSpec:
-        """What :meth:`to_dict` wrote, without seed and entrants."""
+        """What :meth:`to_dict` wrote, without seed and entrants.
+
+        Raises:
+            SpecError: it is something else, as a later version's may be; says what.
+        """
+        try:
+            return cls._from_dict(data)
+        except (ArbiterError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise SpecError(f"the plan can't be read: {type(error).__name__}: {error}") from error
+
+    @classmethod
+    def _from_dict(cls, data: Mapping[str, Any]) -> TournamentSpec:
         match = data["match"]
         rules = RuleSet.from_dict(data["rules"])
         return cls(

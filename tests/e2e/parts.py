@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import secrets
 import signal
 import socket
@@ -12,13 +11,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from redis import Redis
 
 from arbiter.errors import ArbiterError
-from arbiter.store import AttemptOutcome, SittingKey, Store, TournamentState
+from arbiter.identity import issue_token
+from arbiter.store import AttemptOutcome, Scope, SittingKey, Store, TournamentState, VersionState
 from arbiter.supervisor.redis import find_server
 from arbiter.tournament import report
 from tests.e2e.support import COMMAND, SAMPLES, Place, bots_of, environment, new_place, until
@@ -27,6 +28,9 @@ from tests.postgres import Postgres, serving
 BOTS: Final = ("lowest", "uniform", "careful", "batch", "moonshooter")
 _UP: Final = {"serve": "serving at", "coordinator": "coordinating", "worker": "1 worker for the arbiter"}
 """What each kind of part says when it is up."""
+
+VISIBILITY: Final = 8
+"""Seconds after which Redis hands out again what a worker still plays, or was frozen over."""
 
 PATIENCE: Final = 60.0
 """Seconds that a part has to come up or to end, and a command to be done."""
@@ -169,10 +173,9 @@ class Service:
         self.redis.start()
         common = {"ARBITER_REDIS_URL": self.redis.url, "ARBITER_DATABASE_URL": self.database}
         data = ("--data-dir", self.place.data)
-        for scope in ("host", "worker"):
-            made = self.place.run("token", "create", scope, "--scope", scope, "--json", **common)
-            assert made.returncode == 0, made.stderr
-            self.tokens[scope] = json.loads(made.stdout)["token"]
+        with Store.open(self.database) as store:
+            for scope in (Scope.HOST, Scope.WORKER):
+                _, self.tokens[scope] = issue_token(store.accounts, scope, scope, datetime.now(UTC))
         where = self.hosts.address
         listen = ("--address", f"{where}:0", "--listen", f"{where}:0", "--self-signed", where)
         api = self.parts["serve"] = self._part("serve", ["serve", *listen, *data], common)
@@ -187,14 +190,16 @@ class Service:
             state = ("--state-dir", self.place.temporary / f"far-{number}")
             far = ("--arbiter", for_workers, "--ca", self.certificate, "--workers", "1", *state)
             settings = {"ARBITER_REDIS_URL": self.redis.url, "ARBITER_WORKER_TOKEN": self.tokens["worker"]}
+            settings["ARBITER_WORKER_VISIBILITY"] = str(VISIBILITY)
             self.parts[f"worker-{number}"] = self._part(f"worker-{number}", ["worker", *far], settings)
         for name, part in self.parts.items():
             if name != "serve":
                 part.start()
         for bot in bots:
             self.call("bot", "submit", SAMPLES / bot)
-        for bot in bots:
-            self.call("bot", "submit", SAMPLES / bot, "--wait")
+        with Store.open(self.database) as store:
+            until(lambda: not store.versions.unfinished(), "every version is tried out", self.place.described)
+            assert {store.versions.get(bot).state for bot in bots} == {VersionState.ACTIVE}
 
     def _part(self, name: str, arguments: Sequence[str | Path], variables: Mapping[str, str]) -> Part:
         return Part(self.place, name, self.hosts.inside(name), arguments, **variables)

@@ -23,12 +23,17 @@ from redis.exceptions import RedisError
 
 from arbiter.cage.orphans import end_orphans
 from arbiter.store import Store
-from tests.e2e.parts import BOTS, Books, Service, Size, ThisMachine, check_books, service
+from tests.e2e.parts import BOTS, VISIBILITY, Books, Service, Size, ThisMachine, check_books, service
 from tests.e2e.support import bots_of, until
 from tests.postgres import find_programs
 
 FREEZE: Final = 12.0
-"""Seconds for which a worker is frozen: longer than its lease."""
+"""Seconds for which a worker is frozen: longer than its lease, and than Redis waits for it."""
+
+WAIT: Final = 5.0
+"""Seconds that a worker has to begin to play, when one is to be killed that does."""
+
+assert VISIBILITY < FREEZE
 
 
 class Storm:
@@ -50,7 +55,7 @@ class Storm:
             "Redis": (10, self._kill_redis),
             "all that is in Redis": (10, self._flush),
             "PostgreSQL": (8, self._kill_postgres),
-            "a worker frozen": (6, self._freeze),
+            "a worker frozen": (10, self._freeze),
         }
 
     def once(self) -> None:
@@ -74,9 +79,14 @@ class Storm:
             _signal(pid, signal.SIGCONT)
 
     def _playing(self) -> list[int]:
-        """Workers that play a sitting: to kill one that does not would show little."""
-        workers = [pid for pid in self._service.place.workers() if pid not in self._frozen]
-        return [pid for pid in workers if len(bots_of(pid)) >= 12]  # a cage is three processes
+        """Workers that play a sitting, waited for a while: to kill one that does not would show little."""
+        end = time.monotonic() + WAIT
+        while True:
+            workers = [pid for pid in self._service.place.workers() if pid not in self._frozen]
+            playing = [pid for pid in workers if len(bots_of(pid)) >= 12]  # a cage is three processes
+            if playing or time.monotonic() > end:
+                return playing
+            time.sleep(0.05)
 
     def _kill_worker(self) -> bool:
         if not (workers := self._playing()):

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from arbiter.cli.console import errors, output, print_json, results_console
+from arbiter.cli.console import errors, one_line, output, print_json, results_console
 from arbiter.cli.options import DataDir, Json, data_folder, need_server
 
 app = typer.Typer(help="Say who may call the service.", no_args_is_help=True, rich_markup_mode=None)
@@ -77,6 +77,9 @@ def list_(data_dir: DataDir = None, json: Json = False) -> None:
     if json:
         print_json(rows)
         return
+    if not rows:
+        errors.print("no tokens yet; make one with: arbiter token create OWNER")
+        return
     table = Table()
     for name in ("id", "owner", "scope", "created", "expires", "state"):
         table.add_column(name)
@@ -100,3 +103,40 @@ def revoke(
         revoked = store.accounts.revoke_token(token, now)
         store.accounts.note(AuditEntry(now, "cli", "", "token.revoke", revoked.id, revoked.owner))
     errors.print(f"token {revoked.id} of {revoked.owner} is revoked")
+
+
+@app.command()
+def audit(
+    last: Annotated[int, typer.Option("--last", min=1, max=100_000, help="How many entries.")] = 50,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> None:
+    """Show what was done by whom, with which token, the latest entries in the order in which they were made."""
+    need_server()
+    from arbiter.cli.event import open_store
+
+    with open_store(data_folder(data_dir)) as store:
+        found = store.accounts.audit(last)[::-1]
+    rows = [
+        {
+            "at": entry.at.isoformat(timespec="seconds"),
+            "token": entry.actor,
+            "owner": entry.owner,
+            "action": entry.action,
+            "subject": entry.subject,
+            "detail": entry.detail,
+        }
+        for entry in found
+    ]
+    if json:
+        print_json(rows)
+        return
+    if not rows:
+        errors.print("nothing was done yet")
+        return
+    table = Table()
+    for name in rows[0]:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*map(one_line, row.values()))
+    results_console().print(table)

@@ -21,14 +21,17 @@ from arbiter.cli.dialling import Authority, Plain, ServerAddress, TokenFile, abo
 from arbiter.cli.options import DataDir, Json, Unsafe, data_folder, server_is_installed
 from arbiter.cli.registry_client import RegistryClient
 from arbiter.errors import UsageError
-from arbiter.packages import pack
+from arbiter.packages import PackageLimits, Packed, pack, unpacked_files
 
 if TYPE_CHECKING:
     from arbiter.cli.local_bots import LocalBots
 
 
 def submit(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The bot's folder, with its bot.toml.")],
+    bot: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="The bot's folder, with its bot.toml, or an archive of it (tar.gz, zip)."),
+    ],
     message: Annotated[str, typer.Option("--message", "-m", help="What is new in this version.")] = "",
     commit: Annotated[str, typer.Option("--commit", help="Id of the commit that it was made from.")] = "",
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it is active or failed.")] = False,
@@ -54,7 +57,7 @@ def submit(
     place = _place(server, token_file, ca, plain_text, data_dir, rules or (), unsafe_processes)
     with tempfile.TemporaryFile() as file, place as client:
         package = cast("BinaryIO", file)
-        packed = pack(folder, package)
+        packed = _packed(bot, package)
         request_id = hashlib.sha256(f"{packed.version_digest}\n{message}\n{commit}".encode()).hexdigest()[:40]
         bar = Progress(
             *(TextColumn("sending"), BarColumn(), DownloadColumn(), TransferSpeedColumn()),
@@ -62,7 +65,7 @@ def submit(
             transient=True,
             disable=not errors.is_terminal,
         )
-        with bar, about(folder):
+        with bar, about(bot):
             task = bar.add_task("", total=None)
             version = client.submit(
                 package,
@@ -86,6 +89,19 @@ def submit(
                 errors.print("to submit the same content anew, give another --message", markup=False, highlight=False)
     if failed or retired:
         raise typer.Exit(1)
+
+
+def _packed(bot: Path, package: BinaryIO) -> Packed:
+    """Pack a bot's folder, or what an archive of one holds: the same content is the same version either way."""
+    if not bot.is_file():
+        return pack(bot, package)
+    with (
+        about(bot),
+        bot.open("rb") as archive,
+        tempfile.TemporaryDirectory(prefix="arbiter-") as staging,
+        unpacked_files(archive, Path(staging), PackageLimits()) as (folder, _),
+    ):
+        return pack(folder, package)
 
 
 def list_bots(

@@ -60,6 +60,19 @@ def test_a_bot_lives_in_a_data_folder_as_at_a_service(call: Call, bot: Path, tmp
     assert re.search(r"lowest +│ host +│ lowest@1 +│ –", call("bot", "list", *data).output)
 
 
+@pytest.mark.parametrize("kind", ["zip", "gztar"])
+def test_an_archive_is_the_same_version_as_its_folder(call: Call, bot: Path, tmp_path: Path, kind: str) -> None:
+    data = ("--data-dir", tmp_path / "data")
+    archive = Path(shutil.make_archive(str(tmp_path / "packed"), kind, bot.parent, bot.name))
+    assert call("bot", "submit", archive, *data).output == "lowest@1 is active\n"
+    assert call("bot", "submit", bot, *data).output == "lowest@1 is active\n"
+    archive.write_bytes(archive.read_bytes()[:-100])
+    refused = call("bot", "submit", archive, *data)
+    assert (refused.status, refused.output) == (2, "")
+    assert refused.errors.startswith(f"error: {archive}: ")
+    assert refused.errors.count("\n") == 1
+
+
 def test_one_that_does_not_play_fails_with_its_log(call: Call, bot: Path, tmp_path: Path) -> None:
     (bot / "bot.py").write_text("raise SystemExit('no model file')\n")
     failed = call("bot", "submit", bot, "--data-dir", tmp_path / "data")

@@ -9,7 +9,7 @@ import random
 import signal
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -88,7 +88,9 @@ async def _run(service: AbstractAsyncContextManager[Running]) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ask)
-    async with service as running:
+    async with AsyncExitStack() as stack:
+        with errors.status("starting"):  # drawn on a terminal alone
+            running = await stack.enter_async_context(service)
         hurry.append(running.hurry)
         for line in running.says:
             _say(line)

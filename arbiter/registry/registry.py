@@ -78,19 +78,19 @@ class Registry:
             self._store.versions.check(submission, self._quota, now)  # before anything of it is kept
             snapshot = self._contents.put(found.folder)
             version = self._store.versions.receive(replace(submission, digest=snapshot.digest), self._quota, now)
-        self._note(token, "bot.submit", version, now, snapshot.digest)
+        if version.created_at == now:  # and not by the same request before
+            self._note(token, "bot.submit", version, now, snapshot.digest)
         return version
 
     def log(self, token: Token, bot: str, number: int) -> str:
         """What building and validating a version wrote; raises `Forbidden` for all but its owner and the host."""
-        version = self._store.versions.get(bot, number)
-        _check_owner(token, version)
-        return version.log
+        _check_owner(token, self._store.versions.get(bot, number))
+        return self._store.versions.log(bot, number)
 
     def build_log(self, token: Token, bot: str, number: int, build: int | None) -> str:
         """What a build of a version wrote, without a number the newest; raises `Forbidden` as `log` does."""
         _check_owner(token, self._store.versions.get(bot, number))
-        return self._store.builds.get(bot, number, build).log
+        return self._store.builds.log(bot, number, build)
 
     def retire(self, token: Token, bot: str, number: int, now: datetime, request_id: str = "") -> Version:
         """Take a version back; the same request id again changes nothing.

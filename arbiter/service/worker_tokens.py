@@ -53,11 +53,12 @@ class TokenInterceptor(grpc.aio.ServerInterceptor):
             try:
                 await asyncio.to_thread(self._tokens.check, text if kind == "Bearer" else "")
             except ArbiterError as error:
-                return grpc.unary_unary_rpc_method_handler(_refusing(error))
+                # As a stream, which is the same on the wire: of it nothing is read, and reports are large.
+                return grpc.stream_stream_rpc_method_handler(_refusing(error))
         return await continuation(handler_call_details)
 
 
-def _refusing(error: ArbiterError) -> Callable[[bytes, grpc.aio.ServicerContext[Any, Any]], Awaitable[bytes]]:
+def _refusing(error: ArbiterError) -> Callable[[object, grpc.aio.ServicerContext[Any, Any]], Awaitable[None]]:
     """A handler that answers a call of any kind with why it was not let in."""
     code, detail = grpc.StatusCode.PERMISSION_DENIED, str(error)
     if isinstance(error, InfrastructureError):
@@ -66,7 +67,7 @@ def _refusing(error: ArbiterError) -> Callable[[bytes, grpc.aio.ServicerContext[
         code = grpc.StatusCode.UNAUTHENTICATED
         detail = "the worker's token is missing or no longer good: set ARBITER_WORKER_TOKEN"
 
-    async def refuse(request: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
+    async def refuse(requests: object, context: grpc.aio.ServicerContext[Any, Any]) -> None:
         await context.abort(code, detail)
 
     return refuse

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from sqlalchemy import func, select, tuple_, update
+from sqlalchemy.orm import Session
 
 from arbiter.store.database import Database
 from arbiter.store.errors import QuotaExceeded, UnknownBuild
@@ -36,7 +37,6 @@ class Build:
         number: From 1 for each version.
         state: Where it is.
         detail: One line: how it ended; empty while it runs.
-        log: What it wrote.
         digest: SHA-256 of the result's content in hexadecimal digits; empty when there is none.
         size: Bytes of the result.
         began_at: When it began.
@@ -48,7 +48,6 @@ class Build:
     number: int
     state: BuildState
     detail: str
-    log: str
     digest: str
     size: int
     began_at: datetime
@@ -117,15 +116,12 @@ class Builds:
     def get(self, bot: str, version: int, number: int | None = None) -> Build:
         """A build; without a number a version's newest. Raises `UnknownVersion` or `UnknownBuild`."""
         with self._database.read() as session:
-            existing_version(session, bot, version)
-            wanted = select(BuildRow).where(BuildRow.bot_name == bot, BuildRow.version_number == version)
-            if number is not None:
-                wanted = wanted.where(BuildRow.number == number)
-            row = session.scalar(wanted.order_by(BuildRow.number.desc()).limit(1))
-            if row is None:
-                which = "no build" if number is None else f"no build {number}"
-                raise UnknownBuild(f"version {bot}@{version} has {which}; its runtime may need none")
-            return _build(row)
+            return _build(_existing_build(session, bot, version, number))
+
+    def log(self, bot: str, version: int, number: int | None = None) -> str:
+        """What a build wrote; without a number a version's newest. Raises as `get` does."""
+        with self._database.read() as session:
+            return _existing_build(session, bot, version, number).log
 
     def builds(
         self, bot: str | None = None, *, after: tuple[str, int, int] = ("", 0, 0), limit: int | None = None
@@ -140,6 +136,18 @@ class Builds:
             return [_build(row) for row in session.scalars(wanted)]
 
 
+def _existing_build(session: Session, bot: str, version: int, number: int | None) -> BuildRow:
+    existing_version(session, bot, version)
+    wanted = select(BuildRow).where(BuildRow.bot_name == bot, BuildRow.version_number == version)
+    if number is not None:
+        wanted = wanted.where(BuildRow.number == number)
+    row = session.scalar(wanted.order_by(BuildRow.number.desc()).limit(1))
+    if row is None:
+        which = "no build" if number is None else f"no build {number}"
+        raise UnknownBuild(f"version {bot}@{version} has {which}; its runtime may need none")
+    return row
+
+
 def _build(row: BuildRow) -> Build:
     return Build(
         bot=row.bot_name,
@@ -147,7 +155,6 @@ def _build(row: BuildRow) -> Build:
         number=row.number,
         state=BuildState(row.state),
         detail=row.detail,
-        log=row.log,
         digest=row.digest,
         size=row.size,
         began_at=row.began_at,

@@ -333,7 +333,7 @@ class BotRow(Table):
 
 
 class VersionRow(Table):
-    """A version of a submitted bot."""
+    """A version of a submitted bot. Its log, which may be long, is read only by who asks for it."""
 
     __tablename__ = "version"
     __table_args__ = (UniqueConstraint("owner", "request_id"), Index(None, "state"))
@@ -350,7 +350,7 @@ class VersionRow(Table):
     state: Mapped[str] = mapped_column(String(16))
     built: Mapped[str] = mapped_column(String(64))
     built_size: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    log: Mapped[str] = mapped_column(ForeignText)
+    log: Mapped[str] = mapped_column(ForeignText, deferred=True)
     failure: Mapped[str] = mapped_column(ForeignText)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     moved_at: Mapped[datetime] = mapped_column(UtcDateTime, server_default=EARLIEST)
@@ -362,7 +362,7 @@ class VersionRow(Table):
 
 
 class BuildRow(Table):
-    """A build of a version."""
+    """A build of a version. Its log is read as a version's is."""
 
     __tablename__ = "build"
     __table_args__ = (
@@ -376,7 +376,7 @@ class BuildRow(Table):
     owner: Mapped[str] = mapped_column(Text)
     state: Mapped[str] = mapped_column(String(16))
     detail: Mapped[str] = mapped_column(ForeignText)
-    log: Mapped[str] = mapped_column(ForeignText)
+    log: Mapped[str] = mapped_column(ForeignText, deferred=True)
     digest: Mapped[str] = mapped_column(String(64))
     size: Mapped[int] = mapped_column(BigInteger)
     began_at: Mapped[datetime] = mapped_column(UtcDateTime)

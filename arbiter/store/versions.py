@@ -79,7 +79,6 @@ class Version:
         state: Where it is in its life.
         built: Digest of what plays, after the build; empty before it.
         built_size: Bytes of that.
-        log: What building and validating it wrote.
         failure: Why it failed, in one line; empty when it did not.
         created_at: When it was received.
         tried: Names of the rule sets in which it was tried out and committed no fault.
@@ -90,7 +89,6 @@ class Version:
     state: VersionState
     built: str
     built_size: int
-    log: str
     failure: str
     created_at: datetime
     tried: tuple[str, ...]
@@ -226,7 +224,9 @@ class Versions:
             row.state, row.moved_at = state.value, now
             if built:
                 row.built, row.built_size = built, built_size
-            row.log, row.failure, row.tried = log or row.log, failure or row.failure, list(tried) or row.tried
+            if log:
+                row.log = log
+            row.failure, row.tried = failure or row.failure, list(tried) or row.tried
             return _version(row)
 
     def referenced(self, now: datetime) -> set[str]:
@@ -249,6 +249,11 @@ class Versions:
             if newest is None:
                 raise UnknownVersion(_why_none(session, bot))
             return _version(newest)
+
+    def log(self, bot: str, number: int) -> str:
+        """What building and validating a version wrote; raises `UnknownVersion`."""
+        with self._database.read() as session:
+            return existing_version(session, bot, number).log
 
     def bots(self, *, after: str = "", limit: int | None = None) -> list[Bot]:
         """Bots by name, those behind ``after``, at most ``limit``."""
@@ -344,7 +349,6 @@ def _version(row: VersionRow) -> Version:
         state=VersionState(row.state),
         built=row.built,
         built_size=row.built_size,
-        log=row.log,
         failure=row.failure,
         created_at=row.created_at,
         tried=tuple(row.tried),

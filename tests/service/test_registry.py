@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, cast
 
 import grpc
 import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]  # has no stubs
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
@@ -39,7 +40,7 @@ from arbiter.service.gate_service import GateServicer
 from arbiter.service.heavy import HeavyWork
 from arbiter.service.ladder_service import LadderServicer
 from arbiter.service.limits import CallLimits
-from arbiter.service.public import REGISTRY_SERVICE, PublicServer
+from arbiter.service.public import REGISTRY_SERVICE, SERVICES, PublicServer
 from arbiter.service.rates import Rates
 from arbiter.service.registry_service import RegistryServicer
 from arbiter.service.tournament_service import TournamentServicer
@@ -201,6 +202,8 @@ class TestASubmission:
             assert submit(client, package()) == first
             assert submit(client, package(), "two").number == 2
             assert [version.number for version in client.versions("lowest")] == [1, 2]
+        noted = [entry.subject for entry in service.store.accounts.audit(9) if entry.action == "bot.submit"]
+        assert noted == ["lowest@2", "lowest@1"]
 
     def test_a_request_id_stands_for_one_content(self, service: Service) -> None:
         with service.client() as client:
@@ -624,6 +627,40 @@ class TestTheSurface:
             (services,) = ask(iter([reflection_pb2.ServerReflectionRequest(list_services="")]))
             names = {found.name for found in services.list_services_response.service}
         assert REGISTRY_SERVICE in names
+
+    def test_the_whole_contract_can_be_read_by_reflection(self, service: Service) -> None:
+        """As grpcurl does: each service's file, and each that it imports, down to Google's own."""
+        with grpc.insecure_channel(service.address) as channel:
+            ask = channel.stream_stream(
+                "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
+                response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
+            )
+            files: dict[str, descriptor_pb2.FileDescriptorProto] = {}
+            wanted = [reflection_pb2.ServerReflectionRequest(file_containing_symbol=name) for name in SERVICES]
+            while wanted:
+                (answer,) = ask(iter([wanted.pop()]))
+                assert not answer.HasField("error_response"), answer
+                for data in answer.file_descriptor_response.file_descriptor_proto:
+                    found = descriptor_pb2.FileDescriptorProto.FromString(data)
+                    files[found.name] = found
+                missing = {name for file in files.values() for name in file.dependency} - files.keys()
+                wanted += [
+                    reflection_pb2.ServerReflectionRequest(file_by_filename=name) for name in sorted(missing)[:1]
+                ]
+        assert {"google/api/field_behavior.proto", "arbiter/api/tournament/v1/tournament.proto"} <= files.keys()
+        pool = descriptor_pool.DescriptorPool()
+        for name in files:
+            add(pool, files, name)
+        for name in SERVICES:
+            assert pool.FindServiceByName(name).methods
+
+
+def add(pool: descriptor_pool.DescriptorPool, files: dict[str, descriptor_pb2.FileDescriptorProto], name: str) -> None:
+    """Put a file into a pool, after those that it imports."""
+    for each in files[name].dependency:
+        add(pool, files, each)
+    pool.Add(files[name])
 
 
 class TestTls:

@@ -97,6 +97,18 @@ def refused(code: grpc.StatusCode, message: str) -> Iterator[None]:
     assert "\n" not in details
 
 
+def test_of_a_call_without_the_token_nothing_is_read(store: Store) -> None:
+    """Reports are large: who is refused must not have them kept in memory first."""
+
+    async def test(channel: grpc.aio.Channel) -> None:
+        ask: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(f"/{SERVICE}/ReportSitting")
+        call = ask(metadata=bearer("wrong"))  # which sends no message, and says of none that it is the last
+        with refused(grpc.StatusCode.UNAUTHENTICATED, "set ARBITER_WORKER_TOKEN"):
+            await asyncio.wait_for(call.read(), 30)
+
+    served(store, Desk(store), test)
+
+
 @pytest.mark.parametrize("shown", [None, "Bearer ", "Bearer wrong", "Bearer {}x", "{}", "Basic {}"])
 def test_without_the_token_no_call_gets_in(store: Store, token: str, shown: str | None) -> None:
     metadata = () if shown is None else (("authorization", shown.format(token)),)

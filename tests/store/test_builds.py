@@ -8,6 +8,7 @@ from datetime import timedelta
 from threading import Barrier
 
 import pytest
+from sqlalchemy import select
 
 from arbiter.errors import UsageError
 from arbiter.store import (
@@ -23,6 +24,7 @@ from arbiter.store import (
     VersionState,
 )
 from arbiter.store.requests import REMEMBERED
+from arbiter.store.tables import BuildRow, VersionRow
 from tests.store.support import START, create
 
 SUBMISSION = Submission("ada", "ducker", "r1", "1" * 64, 100, needs_build=True)
@@ -50,7 +52,8 @@ class TestBuilds:
         later = START + timedelta(seconds=3)
         store.builds.end("ducker", 1, 1, BuildState.BUILT, "built", later, log="cc\0 -o", digest="b" * 64, size=7)
         found = store.builds.get("ducker", 1, 1)
-        assert (found.state, found.log, found.digest, found.size) == (BuildState.BUILT, "cc\ufffd -o", "b" * 64, 7)
+        assert (found.state, found.digest, found.size) == (BuildState.BUILT, "b" * 64, 7)
+        assert store.builds.log("ducker", 1, 1) == store.builds.log("ducker", 1) == "cc\ufffd -o"
         assert (found.began_at, found.ended_at) == (START, later)
 
     def test_one_that_still_runs_when_the_next_begins_was_interrupted(self, store: Store) -> None:
@@ -193,6 +196,14 @@ def test_contents_are_needed_while_somebody_may_use_them(store: Store) -> None:
     needed = {f"{number:064x}" for number in (2, 3, 12, 13)}
     assert store.versions.referenced(START + DAY) == needed | entrants
     assert entrants
+
+
+@pytest.mark.parametrize("table", [VersionRow, BuildRow])
+def test_lists_do_not_read_logs(table: type[VersionRow | BuildRow]) -> None:
+    """A page of a thousand would hold 64 MiB of them."""
+    wanted = str(select(table))
+    assert f"{table.__tablename__}.state" in wanted
+    assert f"{table.__tablename__}.log" not in wanted
 
 
 class TestRequests:

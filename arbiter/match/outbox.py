@@ -7,7 +7,7 @@ from typing import Final
 
 from arbiter.api.bot.v1 import bot_pb2 as pb
 from arbiter.api.game.v1 import match_pb2
-from arbiter.engine import Hand, PassDirection, Trick, play_columns
+from arbiter.engine import PassDirection, PlayColumns, Trick
 from arbiter.engine.cards import PLANE, PLANE_MASK
 from arbiter.links import FaultCode
 from arbiter.wire.rule_set import direction_to_number
@@ -45,6 +45,21 @@ class TrickLog:
         self._cards += cards
         self._winners.append(-1 if winner is None else winner)
         self._points.append(points)
+
+    def extend(
+        self,
+        tables: Sequence[int],
+        leaders: Sequence[int],
+        cards: Sequence[int],
+        winners: Sequence[int],
+        points: Sequence[int],
+    ) -> None:
+        """Tricks were completed: their cards follow one another."""
+        self._tables += tables
+        self._leaders += leaders
+        self._cards += cards
+        self._winners += winners
+        self._points += points
 
     def flush(self) -> None:
         """Hand out what was written since this was last called."""
@@ -155,26 +170,10 @@ class Outbox:
         """Nothing more is sent to this bot."""
         self._log.leave(self._tricks)
 
-    def take(self, time_left: float, plays: Sequence[tuple[int, int, Hand]] = ()) -> list[pb.SitResponse]:
-        """Everything gathered, mostly as one message; the outbox is empty afterwards.
-
-        Args:
-            time_left: what the bot's clock holds, in seconds.
-            plays: cards that are due beside: the request's id, its table, and the hand, which waits for this seat.
-        """
-        if plays:
-            self._ask_plays(plays)
-        self._close()
-        batches, self._closed = self._closed, []
-        for batch in batches:
-            batch.time_left.FromNanoseconds(max(0, round(time_left * 1e9)))
-        return batches
-
-    def _ask_plays(self, asked: Sequence[tuple[int, int, Hand]]) -> None:
-        numbers, tables, hands = zip(*asked, strict=True)
-        seen = play_columns(hands)
+    def ask_cards(self, request_ids: Sequence[int], tables: Sequence[int], seen: PlayColumns) -> None:
+        """Cards are due; ``seen`` is what the bot sees at each of these tables now."""
         plays = self._batch.play_requests
-        plays.request_id.extend(numbers)
+        plays.request_id.extend(request_ids)
         plays.table.extend(tables)
         if self._two_packs:
             plays.hand.extend([hand & PLANE_MASK for hand in seen.hand])
@@ -187,6 +186,18 @@ class Outbox:
         plays.trick.extend(seen.trick)
         plays.hearts_broken.extend(seen.broken)
         plays.points.extend(seen.points)
+
+    def take(self, time_left: float) -> list[pb.SitResponse]:
+        """Everything gathered, mostly as one message; the outbox is empty afterwards.
+
+        Args:
+            time_left: what the bot's clock holds, in seconds.
+        """
+        self._close()
+        batches, self._closed = self._closed, []
+        for batch in batches:
+            batch.time_left.FromNanoseconds(max(0, round(time_left * 1e9)))
+        return batches
 
     def _close(self) -> None:
         """Make the message ready to be sent, and begin the next one."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from arbiter.api.bot.v1 import bot_pb2
+from arbiter.engine import PlayColumns, play_columns
 from arbiter.links import Link
 from arbiter.match.clock import RunningClock
 from arbiter.match.outbox import Outbox, TrickLog
@@ -24,6 +25,14 @@ class Due(Enum):
     PASS = auto()
     CARD = auto()
     MOON = auto()
+
+
+Request: TypeAlias = "tuple[Due, Table]"
+
+
+def see_singly(tables: Sequence[Table]) -> PlayColumns:
+    """What the bots see that owe a card at these tables, from each table's own hand."""
+    return play_columns([table.hand for table in tables])
 
 
 class Player:
@@ -43,7 +52,7 @@ class Player:
         self.bot: Final = bot
         self.link: Final = link
         self.outbox: Final = Outbox(two_packs, tricks)
-        self.open: Final[dict[int, tuple[Due, Table]]] = {}
+        self.open: Final[dict[int, Request]] = {}
         """Unanswered requests by id."""
         self.asked = 0
         """Id of the latest request."""
@@ -60,6 +69,8 @@ class Player:
         self._notable = 1
         """Id of the request that somebody is told of: the first that has not been sent, then the one that is enough."""
         self.clock: Final = RunningClock(bot.clock, now)
+        self.see: Callable[[Sequence[Table]], PlayColumns] = see_singly
+        """How the views of cards that are due are made."""
 
     def ask_pass(self, table: Table) -> None:
         """Request cards to pass."""
@@ -73,23 +84,35 @@ class Player:
         if number == self._notable:
             self._tell()
 
+    def ask_cards(self, requests: Sequence[Request]) -> None:
+        """Request a card at each of several tables."""
+        first = self.asked + 1
+        self.asked += len(requests)
+        self.open.update(zip(range(first, self.asked + 1), requests, strict=True))
+        if first <= self._notable <= self.asked:
+            self._tell()
+
     def ask_moon(self, table: Table, subtract_by_default: bool) -> None:
         """Request a choice about a moon."""
         self.outbox.ask_moon(self._next_id(Due.MOON, table), table.board, subtract_by_default)
 
     def batches(self) -> list[bot_pb2.SitResponse]:
         """What is due to the bot, as messages to be sent now."""
-        plays = []
+        numbers, tables = [], []
         for number, (due, table) in reversed(self.open.items()):
             if number <= self.sent:
                 break
             if due is Due.CARD:
-                plays.append((number, table.board, table.hand))
-        plays.reverse()
+                numbers.append(number)
+                tables.append(table)
+        numbers.reverse()
+        tables.reverse()
+        if tables:
+            self.outbox.ask_cards(numbers, [table.board for table in tables], self.see(tables))
         self.sent = self.asked
         self._notable = self.sent + 1
         self.ripe.clear()
-        return self.outbox.take(max(0.0, self.clock.bank), plays)
+        return self.outbox.take(max(0.0, self.clock.bank))
 
     def take(self, request_id: int, due: Due) -> Table | None:
         """The table that an answer belongs to, its request now closed; None when the bot was sent no such request."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from arbiter.api.bot.v1 import bot_pb2
 from arbiter.api.game.v1 import match_pb2
@@ -25,14 +26,20 @@ from arbiter.match.gathering import Gathering
 from arbiter.match.messages import clock_to_message
 from arbiter.match.outbox import TrickLog
 from arbiter.match.plan import MatchFormat, SittingPlan
-from arbiter.match.player import Due, Player
+from arbiter.match.player import Due, Player, Request
 from arbiter.match.record import HandRecord
 from arbiter.match.starvation import PULSE, VOID_SHARE, Starved, lost_seconds
 from arbiter.match.table import Table
 from arbiter.wire import rules_to_message
 
+if TYPE_CHECKING:
+    from arbiter.match.side_by_side import SideBySide
+
 END_GRACE: Final = 2.0
 """Seconds that a bot has to end by itself after the last message."""
+
+MANY_TABLES = 512
+"""With so many open tables or more messages are large enough for array operations to cost less."""
 
 
 T = TypeVar("T")
@@ -122,6 +129,7 @@ class _Sitting:
         self._hands: Final[list[HandRecord]] = []
         self._open: Final[set[Table]] = set()
         self._open_tables = 0
+        self._side_by_side: SideBySide | None = None
         self._next_board = 1
         self.faults: Final[list[Fault]] = []
         self.over = False
@@ -145,6 +153,7 @@ class _Sitting:
         greeted = time.perf_counter()
         declared = [greeting.max_open_tables for greeting in greetings if greeting is not None]
         self._open_tables = min([self._plan.open_tables, self._plan.boards, *declared])
+        self._play_side_by_side()
         for player in self._players:
             if player.playing:
                 player.outbox.match_start(self._match_start(player))
@@ -153,6 +162,25 @@ class _Sitting:
         await _all([self._drive(player, gathering) for player in self._players])
         self.start_seconds = greeted - began
         self.play_seconds = time.perf_counter() - greeted
+
+    def _play_side_by_side(self) -> None:
+        """Have many tables played by array operations, where NumPy is: contestants do without."""
+        if self._open_tables < MANY_TABLES or self._rules.two_packs or self._rules.cancellation:
+            return
+        if importlib.util.find_spec("numpy") is None:
+            return
+        from arbiter.match.side_by_side import SideBySide
+
+        self._side_by_side = SideBySide(
+            self._rules, self._open_tables, self._plan.early_end, self._players, self._tricks
+        )
+        for player in self._players:
+            player.see = self._side_by_side.see
+
+    def _have_hands(self, requests: Iterable[Request]) -> None:
+        """See to it that the tables of these requests have their hands."""
+        if self._side_by_side is not None:
+            self._side_by_side.give_back(table for _, table in requests)
 
     def times(self) -> tuple[TimeUsed, ...]:
         """What each bot used of its clock."""
@@ -323,6 +351,8 @@ class _Sitting:
                 self._refuse(player, request_id, Due.PASS)
             if player.faults > limit:
                 return
+        if self._side_by_side is not None and self._side_by_side.play(player, plays.request_id, plays.card):
+            plays = bot_pb2.PlayAnswers()
         for request_id, card in zip(plays.request_id, plays.card, strict=True):
             if table := player.take(request_id, Due.CARD):
                 table.card_answered(card)
@@ -354,7 +384,9 @@ class _Sitting:
         )
         self._nonsense(player, detail)
         # The bot takes them for answered; nobody would answer them any more.
-        for request_id in (*passes.request_id, *answers.plays.request_id, *answers.moons.request_id):
+        ids = (*passes.request_id, *answers.plays.request_id, *answers.moons.request_id)
+        self._have_hands(player.open[request_id] for request_id in ids if request_id in player.open)
+        for request_id in ids:
             if request_id in player.open and request_id <= player.sent:
                 due, table = player.open.pop(request_id)
                 table.stand_in(player, due)
@@ -382,6 +414,7 @@ class _Sitting:
         player.outbox.leave()
         owed = list(player.open.values())
         player.open.clear()
+        self._have_hands(owed)
         for due, table in owed:
             table.stand_in(player, due)
         player.due.set()

@@ -64,6 +64,10 @@ class Table:
         self._rules: Final = rules
         self._players: Final = tuple(players)
         self._floor: Final = floor
+        self.places: Final = tuple([player.place for player in players])
+        """By seat: place of who sits there."""
+        self.row = -1
+        """Where the state of ``hand`` is kept while it is lent, else -1; see :mod:`arbiter.match.side_by_side`."""
         self._game = new_game(rules)
         self._done = False
         self._start_hand()
@@ -71,7 +75,7 @@ class Table:
     def open(self) -> None:
         """Deal the first hand."""
         self._deal()
-        self._advance()
+        self.advance()
 
     def pass_answered(self, player: Player, cards: Sequence[int]) -> None:
         """A bot passes these card indexes; an illegal pass is charged, and in its place the
@@ -84,7 +88,7 @@ class Table:
             self._fail_to_pass(seat)
         else:
             self._passes[seat] = tuple(cards)
-        self._advance()
+        self.advance()
 
     def card_answered(self, card: int) -> None:
         """The bot whose turn it is plays this card index; an illegal card is charged and the stand-in's is played."""
@@ -101,12 +105,12 @@ class Table:
                     return
             else:
                 self._trick_done()
-        self._advance()
+        self.advance()
 
     def moon_answered(self, player: Player, subtract: bool) -> None:
         """The shooter of a moon has chosen."""
         self._end_hand(Moon.NEW if subtract else Moon.OLD)
-        self._advance()
+        self.advance()
 
     def stand_in(self, player: Player, due: Due) -> None:
         """The bot that owed this answer is lost; the stand-in gives it."""
@@ -118,7 +122,7 @@ class Table:
         else:
             self._miss(seat)
             self._end_hand(self._choice.default if self._choice else None)
-        self._advance()
+        self.advance()
 
     def _start_hand(self) -> None:
         """Set up everything that belongs to one hand alone."""
@@ -170,7 +174,7 @@ class Table:
             self.hand.end_by_offence(*sorted(self._offenders))
         return True
 
-    def _advance(self) -> None:
+    def advance(self) -> None:
         """Go on until a bot owes an answer or the board is done: with stand-ins alone, through a whole game."""
         while not self._done:
             if self.hand.phase is Phase.PASSING:
@@ -267,7 +271,7 @@ class Table:
             HandRecord(
                 board=self.board,
                 number=number,
-                places=tuple(player.place for player in self._players),
+                places=self.places,
                 dealer=hand.dealer,
                 direction=hand.direction,
                 dealt=self._dealt.hands,

@@ -23,6 +23,7 @@ _REFUSALS: Final = {
     LeaseRefusal.LEASED: grpc.StatusCode.FAILED_PRECONDITION,
     LeaseRefusal.NOT_RUNNING: grpc.StatusCode.FAILED_PRECONDITION,
     LeaseRefusal.FAILED: grpc.StatusCode.FAILED_PRECONDITION,
+    LeaseRefusal.GAVE_BACK: grpc.StatusCode.FAILED_PRECONDITION,
 }
 
 _OUTCOMES: Final = {

@@ -25,6 +25,9 @@ from arbiter.store.records import (
 )
 from arbiter.store.tables import AttemptRow, MatchRow, ResultRow, SittingRow, TournamentRow
 
+_ALONE = 10
+"""How many times as often as sittings may be given back one may be by a single worker, where others play."""
+
 
 def locked(session: Session, key: SittingKey) -> SittingRow | None:
     """The sitting's row, locked to the end of the transaction; None when there is no such sitting."""
@@ -76,6 +79,8 @@ def lease(session: Session, key: SittingKey, worker: str, now: datetime, duratio
         holder.outcome = AttemptOutcome.LOST
         holder.note = "its worker asked for the sitting anew"
         sitting.lost += 1
+    elif sitting.infrastructure and _gave_back(session, sitting, worker):
+        return LeaseRefusal.GAVE_BACK
     sitting.state = SittingState.LEASED
     sitting.attempts += 1
     session.add(
@@ -166,9 +171,45 @@ def release(
     sitting.state = SittingState.PLANNED
     if max_attempts is not None:
         sitting.infrastructure += 1
-        if sitting.infrastructure >= max_attempts:
+        if sitting.infrastructure >= max_attempts and not _blames_one(session, sitting, row.worker, max_attempts):
             sitting.state = SittingState.FAILED
     return sitting.state
+
+
+def _gave_back(session: Session, sitting: SittingRow, worker: str) -> bool:
+    """Whether a free sitting was given back by this worker last, and another is at work that may take it."""
+    last = session.get_one(AttemptRow, (sitting.id, sitting.attempts))
+    if last.outcome is not AttemptOutcome.INFRASTRUCTURE or last.worker != worker:
+        return False
+    others = _held(sitting.tournament_id).where(AttemptRow.worker != worker).limit(1)
+    return session.execute(others).first() is not None
+
+
+def _blames_one(session: Session, sitting: SittingRow, worker: str, max_attempts: int) -> bool:
+    """Whether it is one worker alone that can't play a sitting, of several that play: one machine that is out of order
+    must not end a tournament (https://github.com/official-stockfish/fishtest/issues/100). For a while, at the least."""
+    if sitting.infrastructure >= _ALONE * max_attempts:
+        return False
+    session.flush()
+    failed = (
+        select(AttemptRow.worker)
+        .where(AttemptRow.sitting_id == sitting.id, AttemptRow.outcome == AttemptOutcome.INFRASTRUCTURE)
+        .order_by(AttemptRow.number.desc())
+        .limit(sitting.infrastructure)
+    )
+    if set(session.scalars(failed)) != {worker}:
+        return False
+    others = (
+        select(AttemptRow.number)
+        .join(SittingRow, SittingRow.id == AttemptRow.sitting_id)
+        .where(
+            SittingRow.tournament_id == sitting.tournament_id,
+            AttemptRow.worker != worker,
+            AttemptRow.outcome.in_([AttemptOutcome.RUNNING, AttemptOutcome.RECORDED]),
+        )
+        .limit(1)
+    )
+    return session.scalar(others) is not None
 
 
 def retry_failed(session: Session, tournament: str) -> list[SittingKey]:

@@ -174,6 +174,7 @@ class LeaseRefusal(StrEnum):
     LEASED = "leased"  #: another worker holds it
     NOT_RUNNING = "not_running"  #: its tournament is not running
     FAILED = "failed"  #: the host has to look at it first
+    GAVE_BACK = "gave_back"  #: this worker could not play it when it tried last, and another one is at work
 
 
 class AttemptOutcome(StrEnum):

@@ -282,3 +282,44 @@ def test_voids_are_counted_by_whose_time_was_up(store: Store) -> None:
     assert [attempt.starved_entrant for attempt in store.attempts(KEY)] == [1, 0]
     with pytest.raises(UnknownTournament):
         store.voids("other")
+
+
+class TestOneFaultyWorker:
+    """A machine that is out of order can't end a tournament, nor hold it up: official-stockfish/fishtest#100."""
+
+    def fail(self, store: Store, worker: str) -> SittingState:
+        return store.release(KEY, leased(store, KEY, worker).attempt, "no space left")
+
+    def test_it_leaves_a_sitting_to_another_that_is_at_work(self, store: Store) -> None:
+        create(store)
+        leased(store, NEXT, "sound")
+        assert self.fail(store, "faulty") is SittingState.PLANNED
+        assert store.lease(KEY, "faulty", START, TERM) is LeaseRefusal.GAVE_BACK
+        assert leased(store, KEY, "third").attempt == 2
+
+    def test_it_fails_no_sitting_where_others_play(self, store: Store) -> None:
+        create(store)
+        store.record(NEXT, leased(store, NEXT, "sound").attempt, result(NEXT), START)
+        for _ in range(10 * MAX_ATTEMPTS - 1):
+            assert self.fail(store, "faulty") is SittingState.PLANNED
+        assert store.record(KEY, leased(store, KEY, "sound").attempt, result(KEY), START) is Recorded.RECORDED
+
+    def test_what_nobody_plays_in_the_end_waits_for_the_host(self, store: Store) -> None:
+        create(store)
+        store.record(NEXT, leased(store, NEXT, "gone").attempt, result(NEXT), START)
+        states = [self.fail(store, "faulty") for _ in range(10 * MAX_ATTEMPTS)]
+        assert states.index(SittingState.FAILED) == 10 * MAX_ATTEMPTS - 1
+
+    def test_what_several_can_not_play_waits_for_the_host(self, store: Store) -> None:
+        create(store)
+        store.record(NEXT, leased(store, NEXT, "sound").attempt, result(NEXT), START)
+        states = [self.fail(store, worker) for worker in ("first", "second", "first")]
+        assert states == [SittingState.PLANNED, SittingState.PLANNED, SittingState.FAILED]
+
+    def test_what_was_before_the_host_looked_does_not_count(self, store: Store) -> None:
+        create(store)
+        store.record(NEXT, leased(store, NEXT, "sound").attempt, result(NEXT), START)
+        for worker in ("first", "second", "first"):
+            self.fail(store, worker)
+        store.retry_failed("demo-1a2b")
+        assert [self.fail(store, "first") for _ in range(4)] == [SittingState.PLANNED] * 4

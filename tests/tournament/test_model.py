@@ -259,6 +259,8 @@ class Service(RuleBasedStateMachine):
             expected = LeaseRefusal.NOT_RUNNING
         elif model.state is SittingState.LEASED and model.workers[-1] != worker:
             expected = LeaseRefusal.LEASED
+        elif self.gave_back(model, worker):
+            expected = LeaseRefusal.GAVE_BACK
         else:
             if model.state is SittingState.LEASED:
                 model.lost += 1
@@ -292,10 +294,28 @@ class Service(RuleBasedStateMachine):
             return
         if model.holds(attempt):
             model.failures += 1
-            state = SittingState.FAILED if model.failures >= MAX_ATTEMPTS else SittingState.PLANNED
-            model.end_lease(AttemptOutcome.INFRASTRUCTURE, state)
+            model.end_lease(AttemptOutcome.INFRASTRUCTURE, SittingState.PLANNED)
+            if model.failures >= MAX_ATTEMPTS and not self.blames_one(model):
+                model.state = SittingState.FAILED
         process.renewed.pop(sitting, None)
         assert process.desk.release(str(KEYS[sitting]), attempt, "starved") is model.state
+
+    def gave_back(self, model: Sitting, worker: str) -> bool:
+        """Whether a worker has to let another one try."""
+        if not model.outcomes or (model.outcomes[-1], model.workers[-1]) != (AttemptOutcome.INFRASTRUCTURE, worker):
+            return False
+        return any(each.state is SittingState.LEASED and each.workers[-1] != worker for each in self.model)
+
+    def blames_one(self, model: Sitting) -> bool:
+        """Whether one worker alone can't play a sitting, of two that play."""
+        tries = list(zip(model.workers, model.outcomes, strict=True))
+        failed = {worker for worker, outcome in tries if outcome is AttemptOutcome.INFRASTRUCTURE}
+        plays = {AttemptOutcome.RUNNING, AttemptOutcome.RECORDED}
+        return len(failed) == 1 and any(
+            outcome in plays and worker not in failed
+            for each in self.model
+            for worker, outcome in zip(each.workers, each.outcomes, strict=True)
+        )
 
     @rule(arbiter=ARBITERS, sitting=SITTINGS, attempt=ATTEMPTS, content=CONTENTS)
     def report(self, arbiter: int, sitting: int, attempt: int, content: str) -> None:

@@ -70,7 +70,7 @@ def main() -> int:
     parser.add_argument("--repetitions", type=int, default=5, help="interleaved repetitions (default 5)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
-    found = Found()
+    found, before = Found(), os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="arbiter-bots-", dir="/tmp") as folder:
         jobs = _jobs(found, Path(folder))
         Path(folder).chmod(0o755)
@@ -79,6 +79,7 @@ def main() -> int:
                 job()
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {platform.system()}"
     machine += f", engine {'compiled' if COMPILED else 'interpreted'}"
+    machine += f", load {before:.1f} before, {os.getloadavg()[0]:.1f} after"
     if options.json:
         print(json.dumps({"machine": machine, **asdict(found), "ratios": _ratios(found)}, indent=2))
     else:
@@ -98,7 +99,7 @@ def _jobs(found: Found, folder: Path) -> list[Callable[[], None]]:
 
     def processes(name: str, bot: str, tables: int) -> Callable[[], None]:
         def play() -> None:
-            played = measures.processes(choose_cage(False), snapshots[bot], max(64, 4 * tables), tables)
+            played = measures.processes(choose_cage(False), [snapshots[bot]] * 4, max(64, 8 * tables), tables)
             found.sittings.setdefault(name, []).append(played)
             figures = {
                 "hands_per_second": played.hands_per_second,

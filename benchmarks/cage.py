@@ -70,7 +70,7 @@ def main() -> int:
         for repetition in range(options.sittings):
             print(f"sittings {repetition + 1} of {options.sittings}", file=sys.stderr)
             for tables, hands in TABLES:
-                caged, bare = (measures.processes(cage, bot, hands, tables).hands_per_second for cage in cages)
+                caged, bare = (measures.processes(cage, [bot] * 4, hands, tables).hands_per_second for cage in cages)
                 ratios.setdefault(f"{tables} open table{'s' if tables > 1 else ''}", []).append(bare / caged)
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {platform.system()}"
     if options.json:

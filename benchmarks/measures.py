@@ -6,7 +6,7 @@ import asyncio
 import random
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,8 +57,8 @@ class Played:
     """CPU time of the four bots for a hand, their start included; None where no control group counts it."""
 
 
-def processes(cage: Cage, bot: Path, hands: int, open_tables: int) -> Played:
-    """A sitting of four bot processes over gRPC."""
+def processes(cage: Cage, bots: Sequence[Path], hands: int, open_tables: int) -> Played:
+    """A sitting of four bot processes over gRPC; ``bots`` are their folders."""
 
     async def play() -> Played:
         plan = bench_plan(hands, open_tables)
@@ -66,7 +66,7 @@ def processes(cage: Cage, bot: Path, hands: int, open_tables: int) -> Played:
             Path(folder).chmod(0o711)  # bots without a cage have to pass to their sockets
             host = BotHost(Path(folder))
             links: list[_Counted] = []
-            for seated in plan.bots:
+            for seated, bot in zip(plan.bots, bots, strict=True):
                 connection = host.add(f"seat{seated.entrant}")
                 launch = Launch(bot, load_manifest(bot), connection.socket, {"ARBITER_TOKEN": connection.token})
                 links.append(_Counted(cage, launch, connection))

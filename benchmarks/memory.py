@@ -39,7 +39,7 @@ def main() -> int:
         Path(folder).chmod(0o755)
         sittings = range(-(-options.hands // HANDS))
         for _ in track(sittings, description="Playing", console=Console(stderr=True)):
-            measures.processes(choose_cage(False), bot, HANDS, HANDS)
+            measures.processes(choose_cage(False), [bot] * 4, HANDS, HANDS)
             resident.append(process.memory_info().rss / 1e6)
     tenth = max(1, len(resident) // 10)
     found = {

@@ -1,7 +1,8 @@
 """What a sitting costs beside its play, with Celery, Redis and database as they are: ``python -m benchmarks.service``.
 
-Tournaments of ever more sittings are played by one worker whose bots play in its own process, one board a sitting, so
-that all else shows: queue, lease, replay, report, the check of the replay, the database, and the coordinator.
+Tournaments of ever more sittings are played by one worker whose bots play in its own process, one board a sitting
+unless told otherwise, so that all else shows: queue, lease, replay, report, the check of the replay, the database, and
+the coordinator. Beside that stands a sitting as it is by default, with bots that are processes.
 """
 
 from __future__ import annotations
@@ -24,18 +25,22 @@ import psutil  # type: ignore[import-untyped]  # ships no types
 from rich.console import Console
 from rich.table import Table
 
+from arbiter.cage import choose_cage, take_snapshot
 from arbiter.packages import FileVersions
 from arbiter.service import WorkerServer, WorkerTokens
 from arbiter.store import Entrant, Store, TournamentState
 from arbiter.supervisor.redis import EmbeddedRedis
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import CelerySender, Coordinator, Desk, Lead, parse_spec, plan_tournament
+from benchmarks import measures
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SITTINGS_A_MATCH: Final = 4
 TOURNAMENT: Final = "cost"
-DEFAULT_SITTING: Final = 1.7
-"""Seconds that a sitting takes in ``arbiter demo``, a tournament of default size: 60 in some 52 s on two workers."""
+DEFAULT_BOARDS: Final = 64
+"""Boards of a match by default."""
+BOTS: Final = ("careful", "lowest", "montecarlo", "moonshooter")
+"""Sample bots of a sitting of default size; one of them thinks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +59,18 @@ class Cost:
     """Wall time of play."""
 
 
-def measure(sittings: int) -> Cost:
-    """Play a tournament of so many sittings, a multiple of four."""
-    return asyncio.run(_measure(sittings))
+def measure(sittings: int, boards: int = 1) -> Cost:
+    """Play a tournament of so many sittings, a multiple of four, of so many boards each."""
+    return asyncio.run(_measure(sittings, boards))
 
 
-def write_plan(store: Store, sittings: int) -> str:
-    """Write the plan of a tournament of so many sittings, and return its id."""
+def write_plan(store: Store, sittings: int, boards: int = 1) -> str:
+    """Write the plan of a tournament of so many sittings of so many boards, and return its id."""
     spec = parse_spec(
         {
             "name": TOURNAMENT,
             "meetings": sittings // SITTINGS_A_MATCH,
-            "match": {"boards": 1},
+            "match": {"boards": boards},
             "deal_seed": bytes(range(32)).hex(),
             "entrants": [{"bot": f"bot{number}"} for number in range(4)],
         },
@@ -77,13 +82,13 @@ def write_plan(store: Store, sittings: int) -> str:
     return TOURNAMENT
 
 
-async def _measure(sittings: int) -> Cost:
+async def _measure(sittings: int, boards: int) -> Cost:
     with (
         tempfile.TemporaryDirectory(prefix="arbiter-cost-", dir="/tmp") as data,
         RunDirectory() as run,
         Store.open(Path(data, "arbiter.db")) as store,
     ):
-        write_plan(store, sittings)
+        write_plan(store, sittings, boards)
         store.set_state(TOURNAMENT, TournamentState.RUNNING, now=datetime.now(UTC))
         return await _run(store, Path(data), run)
 
@@ -135,6 +140,15 @@ async def _run(store: Store, data: Path, run: Path) -> Cost:
     )
 
 
+def default_sitting() -> float:
+    """Seconds that a sitting of default size takes, start and end of its bots included."""
+    with tempfile.TemporaryDirectory(prefix="arbiter-bots-", dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        bots = [take_snapshot(ROOT / "sample_bots" / name, Path(folder)).path for name in BOTS]
+        played = measures.processes(choose_cage(False), bots, DEFAULT_BOARDS, DEFAULT_BOARDS)
+    return DEFAULT_BOARDS / played.hands_per_second + played.start_and_end_seconds
+
+
 def _redis_cpu(run: Path) -> float:
     """CPU time of the server that has its files in this folder."""
     for process in psutil.process_iter(["cmdline"]):
@@ -148,26 +162,40 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service", description="What a sitting costs.")
     parser.add_argument("--sittings", type=int, nargs="+", default=[12, 100, 1000, 10_000], help="multiples of four")
+    parser.add_argument("--boards", type=int, default=1, help="boards of a sitting (default 1)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
-    costs = []
+    costs, whole = [], []
     for sittings in options.sittings:
         print(f"{sittings} sittings", file=sys.stderr)
-        costs.append(measure(sittings))
+        whole.append(default_sitting())
+        costs.append(measure(sittings, options.boards))
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {platform.system()}"
     if options.json:
-        print(json.dumps({"machine": machine, "costs": [asdict(cost) for cost in costs]}, indent=2))
+        print(
+            json.dumps(
+                {"machine": machine, "costs": [asdict(cost) for cost in costs], "default_sittings": whole}, indent=2
+            )
+        )
         return 0
     table = Table(title=f"Milliseconds a sitting ({machine})", title_justify="left")
-    for heading in ("sittings", "beside play", "of 1.7 s", "arbiter CPU", "Redis CPU", "worker CPU", "play"):
+    for heading in (
+        "sittings",
+        "beside play",
+        "of a default sitting",
+        "arbiter CPU",
+        "Redis CPU",
+        "worker CPU",
+        "play",
+    ):
         table.add_column(heading, justify="right")
-    for cost in costs:
+    for cost, seconds in zip(costs, whole, strict=True):
         times = (cost.arbiter_cpu, cost.redis_cpu, cost.worker_cpu, cost.playing)
         table.add_row(
             f"{cost.sittings:,}",
             f"{1000 * cost.beside_play:.1f}",
-            f"{cost.beside_play / DEFAULT_SITTING:.1%}",
-            *(f"{1000 * seconds:.1f}" for seconds in times),
+            f"{seconds:.1f} s: {cost.beside_play / (seconds + cost.beside_play):.1%}",
+            *(f"{1000 * cpu:.1f}" for cpu in times),
         )
     Console(width=110).print(table)
     return 0

@@ -50,7 +50,8 @@ single match of a single board tells nothing.
 A difference of two ratios is the same with z of the one less z of the other, so that what a board does to both is no
 error of it.
 
-All sums run over matches in schedule order, and totals are exact: the order of arrival changes no digit.
+Sums run over matches in schedule order, those of one size after the other, and totals are exact: the order of arrival
+changes no digit.
 """
 
 from __future__ import annotations
@@ -136,28 +137,28 @@ class Ratios:
     """
 
     def __init__(self, entrants: int, samples: Sequence[Sample]) -> None:
-        amounts, hands = [0] * entrants, [0] * entrants
-        for sample in samples:
-            sums = zip(sample.amounts.sum(axis=0).tolist(), sample.hands.sum(axis=0).tolist(), strict=True)
-            for entrant, (amount, played) in zip(sample.entrants, sums, strict=True):
-                amounts[entrant] += amount
-                hands[entrant] += played
-        self.hands: Final = tuple(hands)
+        blocks = _blocks(samples)
+        amounts, hands = np.zeros((2, entrants), dtype=np.int64)
+        for block in blocks:
+            np.add.at(amounts, block.entrants, block.amounts.sum(axis=1))
+            np.add.at(hands, block.entrants, block.hands.sum(axis=1))
+        self.hands: Final = tuple(hands.tolist())
         """By entrant."""
-        self.exact: Final = tuple(Fraction(a, h) if h else None for a, h in zip(amounts, hands, strict=True))
+        totals = zip(amounts.tolist(), self.hands, strict=True)
+        self.exact: Final = tuple(Fraction(amount, played) if played else None for amount, played in totals)
         """Each entrant's ratio; None without a board."""
         ratios = np.array([0.0 if ratio is None else float(ratio) for ratio in self.exact])
-        divisors = np.maximum(np.array(hands, dtype=np.float64), 1.0)
+        divisors = np.maximum(hands.astype(np.float64), 1.0)
         own = np.zeros((_SUMS, entrants))
         shared = np.zeros((_SUMS, entrants, entrants))
         between = np.zeros((_SUMS, entrants, entrants))
-        for sample in samples:
-            index = np.array(sample.entrants)
-            z = (sample.amounts - ratios[index] * sample.hands) / divisors[index]
+        for block in blocks:
+            each = block.entrants[:, None]
+            z = (block.amounts - ratios[each] * block.hands) / divisors[each]
             alone = _sums(z)
-            own[:, index] += alone
-            shared[:, index[:, None], index] += alone[:, :, None]
-            between[:, index[:, None], index] += _sums(z[:, :, None] - z[:, None, :])
+            own += _folded(alone, block.entrants, own.shape)
+            shared += _folded(np.broadcast_to(alone[..., None], (*alone.shape, z.shape[2])), block.pairs, shared.shape)
+            between += _folded(_sums(z[..., None] - z[..., None, :]), block.pairs, between.shape)
         self.errors: Final = _errors(own)
         """By entrant."""
         # In the matches of the one without the other, the other's z is zero.
@@ -194,20 +195,83 @@ def leads(entrants: int, samples: Sequence[Sample]) -> Leads:
         entrants: number of entrants.
         samples: by match, in schedule order; the entrants of a board have equal hands.
     """
-    boards, amounts, hands = (np.zeros((entrants, entrants), dtype=np.int64) for _ in range(3))
-    pairs = []
-    for sample in samples:
-        index = np.array(sample.entrants)
-        lead = sample.amounts[:, None, :] - sample.amounts[:, :, None]
-        pairs.append((index[:, None], index, lead, sample.hands[:, :, None]))
-        boards[index[:, None], index] += len(sample.hands)
-        amounts[index[:, None], index] += lead.sum(axis=0)
-        hands[index[:, None], index] += sample.hands.sum(axis=0)[:, None]
+    boards, amounts, hands = np.zeros((3, entrants, entrants), dtype=np.int64)
+    blocks = _blocks(samples)
+    for block in blocks:
+        pairs = block.pairs
+        np.add.at(boards, pairs, block.amounts.shape[1])
+        np.add.at(amounts, pairs, block.leads.sum(axis=1))
+        np.add.at(hands, pairs, block.hands.sum(axis=1)[..., None])
     value = amounts / np.maximum(hands, 1)
     sums = np.zeros((_SUMS, entrants, entrants))
-    for rows, columns, lead, played in pairs:
-        sums[:, rows, columns] += _sums((lead - value[rows, columns] * played) / hands[rows, columns])
+    for block in blocks:
+        rows, columns = block.pairs
+        z = (block.leads - value[rows, columns][:, None] * block.hands[..., None]) / hands[rows, columns][:, None]
+        sums += _folded(_sums(z), block.pairs, sums.shape)
     return Leads(boards, value, _errors(sums))
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Matches of one size, of k entrants.
+
+    Attributes:
+        entrants: shape (matches, k).
+        amounts: shape (matches, boards, k).
+        hands: shape (matches, boards, k).
+    """
+
+    entrants: Whole
+    amounts: Whole
+    hands: Whole
+
+    @property
+    def pairs(self) -> tuple[Whole, Whole]:
+        """Row and column of every two entrants: shape (matches, k, k) together."""
+        return self.entrants[:, :, None], self.entrants[:, None, :]
+
+    @property
+    def leads(self) -> Whole:
+        """Amount of the column's entrant less that of the row's: shape (matches, boards, k, k)."""
+        return self.amounts[..., None, :] - self.amounts[..., None]
+
+
+_AT_ONCE: Final = 1 << 20
+"""Numbers in the largest array of a block, which bounds the memory."""
+
+
+def _blocks(samples: Sequence[Sample]) -> list[_Block]:
+    """The samples as arrays of many matches, since NumPy takes as long for one as for a hundred."""
+    by_size: dict[tuple[int, ...], list[Sample]] = {}
+    for sample in samples:
+        by_size.setdefault(sample.amounts.shape, []).append(sample)
+    found = []
+    for (boards, entrants), of_size in by_size.items():
+        step = max(1, _AT_ONCE // (boards * entrants**2))
+        for start in range(0, len(of_size), step):
+            part = of_size[start : start + step]
+            found.append(
+                _Block(
+                    np.array([sample.entrants for sample in part]),
+                    np.stack([sample.amounts for sample in part]),
+                    np.stack([sample.hands for sample in part]),
+                )
+            )
+    return found
+
+
+def _folded(sums: Floats, where: Whole | tuple[Whole, ...], shape: tuple[int, ...]) -> Floats:
+    """What matches add to sums, added up by entrant or pair of entrants.
+
+    Args:
+        sums: shape (9, matches, ...).
+        where: entrants, or rows and columns of pairs, for all but the first axis.
+        shape: of the result.
+    """
+    cells = np.ravel_multi_index(np.broadcast_arrays(*where), shape[1:]) if isinstance(where, tuple) else where
+    size = int(np.prod(shape[1:]))
+    found: Floats = np.stack([np.bincount(cells.ravel(), each.ravel(), size) for each in sums]).astype(np.float64)
+    return found.reshape(shape)
 
 
 _SUMS: Final = 9
@@ -216,21 +280,22 @@ _THIRD: Final = 6
 
 
 def _sums(z: Floats) -> Floats:
-    """What a match adds to the sums of the formulas: V_m, V_m^2 / (B_m + 1), B_m - 1, z_m^2, 1, 1 for one board, K_m,
-    N_m, and B_m.
+    """What each match adds to the sums of the formulas: V_m, V_m^2 / (B_m + 1), B_m - 1, z_m^2, 1, 1 for one board,
+    K_m, N_m, and B_m.
 
     Args:
-        z: shape (boards, ...).
+        z: shape (matches, boards, ...).
 
     Returns:
-        Shape (9, ...).
+        Shape (9, matches, ...).
     """
-    boards = len(z)
-    total = z.sum(axis=0)
-    deviations = z - total / boards
+    boards = z.shape[1]
+    total = z.sum(axis=1)
+    deviations = z - (total / boards)[:, None]
+    squares = deviations * deviations
     free = max(boards - 1, 1)
-    variance = (deviations * deviations).sum(axis=0) * (boards / free)
-    third = (deviations**3).sum(axis=0) * (boards**2 / (free * max(boards - 2, 1)))
+    variance = squares.sum(axis=1) * (boards / free)
+    third = (squares * deviations).sum(axis=1) * (boards**2 / (free * max(boards - 2, 1)))
     noise = variance**3 * (6 * free / ((boards + 1) * (boards + 3) * (boards - 2)) if boards > 2 else 0)
     one = np.ones_like(total)
     single = one * (boards == 1)

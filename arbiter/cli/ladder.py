@@ -21,6 +21,7 @@ from arbiter.cli.ladder_text import (
     upcoming_table,
 )
 from arbiter.cli.options import DataDir, Json, RedisUrl, Unsafe, Workers, data_folder, need_server
+from arbiter.cli.submission import submit_active
 
 RULES: Final = "black_lady"
 BOARDS: Final = 16
@@ -31,8 +32,12 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Bot = Annotated[
-    str, typer.Argument(metavar="BOT", help="A version, NAME@N or NAME; on this machine also a folder or sample bot.")
+Bot = Annotated[str, typer.Argument(metavar="BOT", help="A version: NAME@N, or NAME for the one entered last.")]
+NewBot = Annotated[
+    str,
+    typer.Argument(
+        metavar="BOT", help="A bot's folder, or a version, NAME@N or NAME; on this machine also a sample bot."
+    ),
 ]
 Ladder = Annotated[
     str, typer.Option("--ladder", metavar="ID", show_default=False, help="Id of the ladder; by default the newest.")
@@ -46,7 +51,7 @@ def _group() -> None:
 
 @app.command()
 def enter(
-    bot: Bot,
+    bot: NewBot,
     ladder: Ladder = "",
     server: ServerAddress = None,
     token_file: TokenFile = None,
@@ -58,10 +63,11 @@ def enter(
 ) -> None:
     """Enter a version; it takes the place of an earlier version of the same bot.
 
-    On this machine a folder becomes the bot's next version first: it is built and tried out. Exit status 1 when that
-    fails.
+    A folder becomes the bot's next version first: it is built and tried out. Exit status 1 when that fails.
     """
     if server:
+        if Path(bot).is_dir():
+            bot = submit_active(server_of(server, token_file, ca, plain_text), Path(bot))
         with _LadderClient(server, token_file, ca, plain_text) as client:
             request = pb.EnterLadderRequest(version=bot, ladder=ladder)
             entered = client.call(client.stub.EnterLadder, request)
@@ -165,6 +171,15 @@ def next_(
         from arbiter.cli.ladder_run import upcoming_here
 
         found = upcoming_here(data_folder(data_dir), bot, ladder)
+    if not found.matches and not json:
+        errors.print(
+            f"nothing is planned or expected: {bot or 'everybody'} has left the ladder, it is over, or there are too"
+            " few bots of different owners for a table",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+        return
     _print(upcoming_dict(found), upcoming_table(found), json)
 
 

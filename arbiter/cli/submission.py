@@ -17,7 +17,7 @@ from rich.table import Table
 
 from arbiter.api.registry.v1 import registry_pb2 as pb
 from arbiter.cli.console import Following, errors, one_line, output, print_json, results_console
-from arbiter.cli.dialling import Authority, Plain, ServerAddress, TokenFile, about, server_of, token_is_given
+from arbiter.cli.dialling import Authority, Plain, Server, ServerAddress, TokenFile, about, server_of, token_is_given
 from arbiter.cli.options import DataDir, Json, Unsafe, data_folder, server_is_installed
 from arbiter.cli.registry_client import RegistryClient
 from arbiter.errors import UsageError
@@ -55,25 +55,8 @@ def submit(
     became active.
     """
     place = _place(server, token_file, ca, plain_text, data_dir, rules or (), unsafe_processes)
-    with tempfile.TemporaryFile() as file, place as client:
-        package = cast("BinaryIO", file)
-        packed = _packed(bot, package)
-        request_id = hashlib.sha256(f"{packed.version_digest}\n{message}\n{commit}".encode()).hexdigest()[:40]
-        bar = Progress(
-            *(TextColumn("sending"), BarColumn(), DownloadColumn(), TransferSpeedColumn()),
-            console=errors,
-            transient=True,
-            disable=not errors.is_terminal,
-        )
-        with bar, about(bot):
-            task = bar.add_task("", total=None)
-            version = client.submit(
-                package,
-                request_id=request_id,
-                message=message,
-                commit=commit,
-                on_progress=lambda sent, size: bar.update(task, completed=sent, total=size),
-            )
+    with place as client:
+        version = _sent(client, bot, message, commit)
         if wait or not isinstance(client, RegistryClient):  # here nobody else would do it
             version = _followed(client, version)
             _check_tried(version, rules or ())
@@ -102,6 +85,26 @@ def _packed(bot: Path, package: BinaryIO) -> Packed:
         unpacked_files(archive, Path(staging), PackageLimits()) as (folder, _),
     ):
         return pack(folder, package)
+
+
+def submit_active(server: Server, folder: Path) -> str:
+    """Submit a folder to a service and wait until it is active; returns the version's name.
+
+    Raises:
+        UsageError: the same content was submitted before and is retired.
+        typer.Exit: it failed, which is said; exit status 1.
+    """
+    with RegistryClient(server) as client:
+        version = _followed(client, _sent(client, folder, "", ""))
+    if version.state == pb.VERSION_STATE_RETIRED:
+        raise UsageError(
+            f"{_said(version)}; to submit the same content anew, give another message: arbiter bot submit --message"
+        )
+    errors.print(one_line(_said(version)), markup=False, highlight=False, soft_wrap=True)
+    if version.state == pb.VERSION_STATE_FAILED:
+        errors.print(f"its log: arbiter bot logs {_name(version)}", markup=False, highlight=False)
+        raise typer.Exit(1)
+    return _name(version)
 
 
 def list_bots(
@@ -289,6 +292,29 @@ def version_to_dict(version: pb.Version) -> dict[str, object]:
         "tried": list(version.tried),
         "received": version.create_time.ToDatetime().isoformat(timespec="seconds") + "Z",
     }
+
+
+def _sent(client: RegistryClient | LocalBots, bot: Path, message: str, commit: str) -> pb.Version:
+    """The folder or archive as a version, as soon as it has been received."""
+    bar = Progress(
+        *(TextColumn("sending"), BarColumn(), DownloadColumn(), TransferSpeedColumn()),
+        console=errors,
+        transient=True,
+        disable=not errors.is_terminal,
+    )
+    with tempfile.TemporaryFile() as file:
+        package = cast("BinaryIO", file)
+        packed = _packed(bot, package)
+        request_id = hashlib.sha256(f"{packed.version_digest}\n{message}\n{commit}".encode()).hexdigest()[:40]
+        with bar, about(bot):
+            task = bar.add_task("", total=None)
+            return client.submit(
+                package,
+                request_id=request_id,
+                message=message,
+                commit=commit,
+                on_progress=lambda sent, size: bar.update(task, completed=sent, total=size),
+            )
 
 
 def _followed(client: RegistryClient | LocalBots, version: pb.Version) -> pb.Version:

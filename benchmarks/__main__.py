@@ -35,6 +35,7 @@ BOTS: Final = ROOT / "benchmarks" / "bots"
 RIVALS_PYTHON: Final = ROOT / ".venv-rivals" / "bin" / "python"
 TABLES: Final = (1, 16, 64, 256, 1024)
 COLUMNS: Final = "four bot processes, 1,024 tables, bots over columns"
+ONE_CORE: Final = "four bot processes, 1,024 tables, all on one core"
 EVALUATE: Final = "OpenSpiel, evaluate_bots, NumPy's random"
 EVALUATE_QUICKER: Final = "OpenSpiel, evaluate_bots, Python's random"
 LOOP: Final = "OpenSpiel, bare Python loop"
@@ -49,7 +50,7 @@ class Found:
 
     hands_per_second: dict[str, list[float]] = field(default_factory=dict)
     cpu_microseconds: dict[str, list[float]] = field(default_factory=dict)
-    """CPU time of a hand, of all processes together."""
+    """CPU time of a hand, of all processes together, from the first card to the last."""
     microseconds_per_step: dict[str, list[float]] = field(default_factory=dict)
     sittings: dict[str, list[measures.Played]] = field(default_factory=dict)
 
@@ -97,9 +98,10 @@ def _jobs(found: Found, folder: Path) -> list[Callable[[], None]]:
     def in_process() -> None:
         found.add("in one process, 1,024 tables", {"hands_per_second": measures.in_process(StandInBot, 1024, 1024)})
 
-    def processes(name: str, bot: str, tables: int) -> Callable[[], None]:
+    def processes(name: str, bot: str, tables: int, cores: int | None = None) -> Callable[[], None]:
         def play() -> None:
-            played = measures.processes(choose_cage(False), [snapshots[bot]] * 4, max(64, 8 * tables), tables)
+            with measures.pinned(cores):
+                played = measures.processes(choose_cage(False), [snapshots[bot]] * 4, max(64, 8 * tables), tables)
             found.sittings.setdefault(name, []).append(played)
             figures = {
                 "hands_per_second": played.hands_per_second,
@@ -122,6 +124,7 @@ def _jobs(found: Found, folder: Path) -> list[Callable[[], None]]:
 
     jobs = [engine, in_process, *(processes(_processes(tables), "random", tables) for tables in TABLES)]
     jobs.append(processes(COLUMNS, "columns", max(TABLES)))
+    jobs.append(processes(ONE_CORE, "random", max(TABLES), cores=1))
     jobs += [rival(name, python) for name in RIVALS if (python := _python_of(name)) is not None]
     return jobs
 
@@ -150,17 +153,17 @@ def _ratios(found: Found) -> dict[str, list[float]]:
         f"{best} : {_processes(1)}": (best, _processes(1)),
         **{f"{best} : {name}": (best, name) for name in (EVALUATE, EVALUATE_QUICKER, KAGGLE, LOOP)},
         f"{COLUMNS} : {LOOP}": (COLUMNS, LOOP),
+        f"{_processes(max(TABLES))} : {ONE_CORE}": (_processes(max(TABLES)), ONE_CORE),
     }
     ratios = {
         claim: [one / other for one, other in zip(rates[above], rates[below], strict=True)]
         for claim, (above, below) in claims.items()
         if below in rates
     }
-    if best in cpu:
-        for name in (EVALUATE, EVALUATE_QUICKER, KAGGLE):
-            if name in cpu:
-                each = zip(cpu[name], cpu[best], strict=True)
-                ratios[f"CPU time of a hand, {name} : {best}"] = [theirs / ours for theirs, ours in each]
+    for dear, cheap in ((_processes(1), best), *((name, best) for name in (EVALUATE, EVALUATE_QUICKER, KAGGLE))):
+        if dear in cpu and cheap in cpu:
+            each = zip(cpu[dear], cpu[cheap], strict=True)
+            ratios[f"CPU time of a hand, {dear} : {cheap}"] = [theirs / ours for theirs, ours in each]
     return ratios
 
 
@@ -171,10 +174,12 @@ def _print(machine: str, found: Found) -> None:
         sittings = found.sittings.get(name, [])
         arbiter = [played.arbiter_microseconds for played in sittings]
         speeds.add_row(name, *_spread(rates), _median(found.cpu_microseconds.get(name, [])), _median(arbiter))
-    starts = [played.start_and_end_seconds for sittings in found.sittings.values() for played in sittings]
+    every = [played for sittings in found.sittings.values() for played in sittings]
+    starts = [played.start_and_end_seconds for played in every]
+    start_cpu = [played.start_cpu_seconds for played in every if played.start_cpu_seconds is not None]
     speeds.caption = (
-        "CPU µs/hand: of all processes, their start included. Four bots' start and end beside play:"
-        f" {statistics.median(starts):.2f} s a sitting"
+        "CPU µs/hand: of all processes, from the first card to the last. Four bots' start and end beside play:"
+        f" {statistics.median(starts):.2f} s a sitting, {_median(start_cpu, '.2f') or 'unknown'} s of CPU time to start"
     )
     speeds.caption_justify = "left"
     console.print(speeds)
@@ -200,8 +205,8 @@ def _spread(values: Sequence[float]) -> tuple[str, str, str]:
     return format(statistics.median(values), form), format(min(values), form), format(max(values), form)
 
 
-def _median(values: Sequence[float]) -> str:
-    return f"{statistics.median(values):,.0f}" if values else ""
+def _median(values: Sequence[float], form: str = ",.0f") -> str:
+    return format(statistics.median(values), form) if values else ""
 
 
 if __name__ == "__main__":

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import os
 import random
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from arbiter.api.bot.v1 import bot_pb2
 from arbiter.cage import Cage, Launch, load_manifest
 from arbiter.deals import deal
 from arbiter.engine import RULE_SETS, compile_rules, new_hand
@@ -43,6 +47,23 @@ def in_process(bot: Callable[[], Bot], hands: int, open_tables: int) -> float:
     return hands / (time.perf_counter() - started)
 
 
+@contextmanager
+def pinned(cores: int | None) -> Iterator[None]:
+    """Keep this process, all its threads, and what it starts meanwhile to so many cores; None for all that it has."""
+    allowed = os.sched_getaffinity(0)
+    _pin(sorted(allowed)[:cores])
+    try:
+        yield
+    finally:
+        _pin(allowed)
+
+
+def _pin(cores: Iterable[int]) -> None:
+    for thread in os.listdir("/proc/self/task"):
+        with suppress(ProcessLookupError):  # it ended meanwhile
+            os.sched_setaffinity(int(thread), cores)
+
+
 @dataclass(frozen=True, slots=True)
 class Played:
     """What a sitting of four bot processes took."""
@@ -52,9 +73,11 @@ class Played:
     start_and_end_seconds: float
     """Beside that."""
     arbiter_microseconds: float
-    """CPU time of the arbiter's process for a hand, start and end of bots included."""
+    """CPU time of the arbiter's process for a hand, from the first card to the last."""
     bots_microseconds: float | None
-    """CPU time of the four bots for a hand, their start included; None where no control group counts it."""
+    """The same of the four bots; None where no control group counts it."""
+    start_cpu_seconds: float | None
+    """CPU time of all five processes before the first card."""
 
 
 def processes(cage: Cage, bots: Sequence[Path], hands: int, open_tables: int) -> Played:
@@ -66,35 +89,48 @@ def processes(cage: Cage, bots: Sequence[Path], hands: int, open_tables: int) ->
             Path(folder).chmod(0o711)  # bots without a cage have to pass to their sockets
             host = BotHost(Path(folder))
             links: list[_Counted] = []
+            cpu = time.process_time()
             for seated, bot in zip(plan.bots, bots, strict=True):
                 connection = host.add(f"seat{seated.entrant}")
                 launch = Launch(bot, load_manifest(bot), connection.socket, {"ARBITER_TOKEN": connection.token})
                 links.append(_Counted(cage, launch, connection))
             async with host:
-                started, cpu = time.perf_counter(), time.process_time()
+                started = time.perf_counter()
                 record = await play_sitting(plan, links)
-                whole, cpu = time.perf_counter() - started, time.process_time() - cpu
+                whole = time.perf_counter() - started
         faults = [*record.faults, *(fault for hand in record.hands for fault in hand.faults)]
         if faults:
             raise RuntimeError(f"a bot failed: {faults[0]}")
-        used = [link.used for link in links if link.used is not None]
+        begun, ended = min(link.arbiter_begun for link in links), min(link.arbiter_ended for link in links)
+        used = [(link.begun, link.ended) for link in links if link.begun is not None and link.ended is not None]
+        counted = len(used) == len(links)
         return Played(
             hands / record.play_seconds,
             whole - record.play_seconds,
-            cpu / hands * 1e6,
-            sum(used) / hands * 1e6 if len(used) == len(links) else None,
+            (ended - begun) / hands * 1e6,
+            sum(last - first for first, last in used) / hands * 1e6 if counted else None,
+            begun - cpu + sum(first for first, _ in used) if counted else None,
         )
 
     return asyncio.run(play())
 
 
 class _Counted(ProcessLink):
-    """Looks at its bot's CPU time before the bot is ended."""
+    """Looks at its bot's CPU time, and the arbiter's, before the first batch is sent and before the bot is ended."""
 
-    used: float | None = None
+    begun: float | None = None
+    ended: float | None = None
+    arbiter_begun = math.inf
+    arbiter_ended = math.inf
+
+    async def send(self, batch: bot_pb2.SitResponse) -> None:
+        if math.isinf(self.arbiter_begun):
+            self.begun, self.arbiter_begun = self.cpu_seconds, time.process_time()
+        await super().send(batch)
 
     async def close(self, grace: float) -> Ending:
-        self.used = self.cpu_seconds if self.used is None else self.used
+        if math.isinf(self.arbiter_ended):
+            self.ended, self.arbiter_ended = self.cpu_seconds, time.process_time()
         return await super().close(grace)
 
 

@@ -145,7 +145,7 @@ def _read_along(
     # What start-up took of each part is in the first reading, and in no difference of two.
     begun = 0.0
     while recorded < sittings:
-        time.sleep(0.2)
+        time.sleep(1.0)
         now = store.progress(TOURNAMENT).sittings[SittingState.RECORDED]
         if now > recorded:
             heard = time.monotonic()

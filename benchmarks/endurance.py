@@ -157,7 +157,15 @@ def _read_along(
             begun = time.monotonic()
         if recorded and recorded >= sittings * len(readings) / STEPS:
             readings.append(_read(recorded, time.monotonic() - begun, processes))
+            _tell(progress, readings)
     return readings
+
+
+def _tell(progress: Progress, readings: Sequence[Reading]) -> None:
+    """What was read last, for whoever waits."""
+    last = readings[-1]
+    cpu = ", ".join(f"{part} {last.cpu[part]:.1f} s {last.megabytes[part]:.0f} MB" for part in PARTS)
+    progress.console.print(f"{last.recorded:,} after {last.seconds:.0f} s: {cpu}", highlight=False, soft_wrap=True)
 
 
 def _read(recorded: int, seconds: float, processes: Mapping[str, psutil.Process]) -> Reading:

@@ -23,7 +23,7 @@ def test_a_sitting_key_is_read_as_it_was_written(key: SittingKey) -> None:
     assert SittingKey.parse(str(key)) == key
 
 
-@given(st.text() | st.from_regex(r"\w*/\d*/\d*/?", fullmatch=True))
+@given(st.text() | st.from_regex(r"[\w-]*/\d*/\d*/?", fullmatch=True, alphabet=st.characters(codec="latin-1")))
 def test_what_is_read_as_a_sitting_key_is_written_the_same(text: str) -> None:
     try:
         key = SittingKey.parse(text)

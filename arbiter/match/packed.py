@@ -79,8 +79,12 @@ def pack_replay(replay: Replay) -> bytes:
     return b"".join([*parts, *(_varint(len(number)) for number in numbers), *numbers])
 
 
-def unpack_replay(data: bytes) -> Replay:
+def unpack_replay(data: bytes, most_hands: int | None = None) -> Replay:
     """The replay that was packed, or that JSON Lines hold, as databases kept it before. It is read, not verified.
+
+    Args:
+        data: what :func:`pack_replay` returned.
+        most_hands: of a packed replay no more hands than these are read, as each of them is played.
 
     Raises:
         ReplayError: the bytes are no replay, or a part of them can't be read; says which.
@@ -89,13 +93,16 @@ def unpack_replay(data: bytes) -> Replay:
         return read_replay(data)
     bytes_ = _Bytes(data, len(MARK))
     frame = read_replay(bytes_.take(bytes_.varint()))
-    lengths = [bytes_.varint() for _ in range(bytes_.count())]
+    count = bytes_.count()
+    if most_hands is not None and count > most_hands:
+        raise ReplayError(f"{count} hands were announced, but {most_hands} at the most were planned")
+    lengths = [bytes_.varint() for _ in range(count)]
     odd, faults, course = iter(frame.hands), iter(frame.faults), _Course(frame)
     hands: list[HandRecord] = []
-    for count, length in enumerate(lengths, 1):
-        record = next(odd, None) if not length else _read_hand(course, bytes_.take(length), faults, count)
+    for number, length in enumerate(lengths, 1):
+        record = next(odd, None) if not length else _read_hand(course, bytes_.take(length), faults, number)
         if record is None:
-            raise ReplayError(f"hand {count}: it should stand as a line, and there is none left")
+            raise ReplayError(f"hand {number}: it should stand as a line, and there is none left")
         if not length:
             course.skip(record.board)
         hands.append(record)

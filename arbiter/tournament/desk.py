@@ -14,7 +14,16 @@ from arbiter.compression import CompressionError, decompress
 from arbiter.deals import derive_bot_seed
 from arbiter.errors import UsageError
 from arbiter.match import Fault as PlayedFault
-from arbiter.match import ReplayError, SeatedBot, SittingPlan, check_planned, tally, unpack_replay, verify_replay
+from arbiter.match import (
+    MatchFormat,
+    ReplayError,
+    SeatedBot,
+    SittingPlan,
+    check_planned,
+    tally,
+    unpack_replay,
+    verify_replay,
+)
 from arbiter.store import (
     BotLog,
     Entrant,
@@ -195,9 +204,8 @@ class Desk:
         """What a reported replay comes to, worked out from its cards; raises :class:`InvalidReport`."""
         known, match = self._match(key)
         try:
-            content = decompress(replay, MAX_REPLAY_BYTES)
-            played = unpack_replay(content)
-            plan = _plan(known, match, key)
+            content, plan = decompress(replay, MAX_REPLAY_BYTES), _plan(known, match, key)
+            played = unpack_replay(content, plan.boards if plan.format is MatchFormat.HANDS else None)
             check_planned(played, plan)
             scores = verify_replay(played, plan.deal_seed, open_tables=plan.open_tables)
             faults = played.all_faults

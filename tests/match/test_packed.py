@@ -131,6 +131,12 @@ def test_what_cannot_be_read_is_named(name: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_more_hands_than_were_planned_are_not_played() -> None:
+    assert unpack_replay(PACKED, 4) == replay("hands")
+    with pytest.raises(ReplayError, match="4 hands were announced, but 3 at the most were planned"):
+        unpack_replay(PACKED, 3)
+
+
 def test_a_line_too_many_is_named() -> None:
     found = replay("hands")
     lines = write_replay(replace(found, hands=found.hands[:1]))

@@ -220,6 +220,11 @@ def one_board_twice(lines: Lines) -> None:
     lines[2] = lines[1]
 
 
+def a_hand_too_many(lines: Lines) -> None:
+    lines.insert(2, lines[1])
+    lines[-1]["end"] = 3
+
+
 def fault_of_a_stranger(lines: Lines) -> None:
     lines[-1]["faults"] = [{"entrant": 99, "code": "CRASH", "detail": "x"}]
 
@@ -253,6 +258,7 @@ def unknown_fault(lines: Lines) -> None:
         (other_rules, "rule set parameter 'target' is 1, but"),
         (fewer_boards, "the number of boards is 1, but 2 was planned"),
         (one_board_twice, "board 2 of 2 is missing"),
+        (a_hand_too_many, "3 hands were announced, but 2 at the most were planned"),
         (fault_of_a_stranger, "entrant 99, who did not play"),
         (fault_nowhere, "CRASH of entrant 0 is placed in a hand"),
         (missed_by_nobody, "missed are ((4, 1),), which are not seats and decisions"),

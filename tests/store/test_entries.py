@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
@@ -72,16 +73,14 @@ def test_nothing_is_planned_when_they_are_others_by_then(store: Store, draft: st
 
 def test_a_version_that_is_just_being_retired_is_waited_for(store: Store, draft: str, target: str) -> None:
     seen = store.entries.entries(draft)
-    other = Database(target)
-    with ThreadPoolExecutor(1) as pool:
+    with closing(Database(target)) as other, ThreadPoolExecutor(1) as pool:
         with other.write() as session:
             existing_version(session, "bot2", 1, lock=True).state = VersionState.RETIRED
             session.flush()
-            closing = pool.submit(close, store, seen)
+            found = pool.submit(close, store, seen)
             with pytest.raises(TimeoutError):  # nobody knows yet whether it will be retired
-                closing.result(0.5)
-        assert closing.result() is None
-    other.close()
+                found.result(0.5)
+        assert found.result() is None
 
 
 def test_a_side_takes_its_owner_and_as_many_bots_as_it_has(store: Store, draft: str) -> None:

@@ -87,9 +87,9 @@ def test_what_names_no_version_is_refused_in_one_line(user: Users, ada: Contesta
     file.write_text(OPEN)
     user("hal", "create", file)
     for typed, said in (
-        ("", "there is no bot ''"),
+        ("", "bot: is missing"),
         ("@", "'@' names no version; write BOT@N"),
-        ("@latest", "there is no bot ''"),
+        ("@latest", "bot: is missing"),
         ("lowest@", "'lowest@' names no version; write BOT@N"),
         ("lowest@0", "'lowest@0' names no version"),
         ("lowest@1@latest", "'lowest@1@latest' names no version"),

@@ -101,6 +101,10 @@ class Place:
         """The worker processes."""
         return [pid for pid in self.processes() if b"\0-m\0workers\0" in _read(pid, "cmdline")]
 
+    def arguments(self) -> bytes:
+        """The arguments of all those processes."""
+        return b"\n".join(_read(pid, "cmdline") for pid in self.processes())
+
     def run_folders(self) -> list[Path]:
         """What runs have left among the temporary files."""
         return list(self.temporary.glob("hearts-arbiter-*"))

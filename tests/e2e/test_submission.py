@@ -93,6 +93,8 @@ def test_from_a_clean_machine_to_an_active_version(place: Place, base: Path, tmp
         submitted = arbiter("bot", "submit", bot, "--wait", "--message", "first try")
         assert (submitted.returncode, submitted.stdout) == (0, "lowest@1 is active\n"), submitted.stderr
         assert re.fullmatch(r"(lowest@1 is (received|building|validating)\n)*", submitted.stderr)
+        assert place.workers()
+        assert b"arb_" not in place.arguments(), "every user of the machine can read them"
         again = arbiter("bot", "submit", bot, "--wait", "--message", "first try", "--json")
         assert json.loads(again.stdout)["number"] == 1
 

@@ -1,4 +1,4 @@
-"""Gates by the command line on one machine: real processes and exit statuses. One passes at a service, beside."""
+"""Gates by the command line on one machine: real processes and exit statuses."""
 
 from __future__ import annotations
 
@@ -53,6 +53,15 @@ def test_the_bug_fails_the_gate(undisturbed: dict[str, Any]) -> None:
     assert undisturbed["evidence_for_delta0"]["value"] >= undisturbed["evidence_for_delta0"]["limit"]
     assert undisturbed["boards"] < 288, "what the verdict did not need was not played"
     assert undisturbed["candidate_faults"] == []
+
+
+def test_the_bug_mended_passes_the_gate(place: Place, sound: Path, broken: Path) -> None:
+    outcome = place.run("gate", sound, "--against", broken, *FIELD, *SIZE, "--workers", "2", "--json")
+    assert outcome.returncode == 0, outcome.stderr
+    found = parsed(outcome.stdout)
+    assert (found["verdict"], found["reason"], found["candidate"]) == ("passed", "bound", "sound")
+    assert found["interval_95"][0] > 0
+    assert found["evidence_for_delta1"]["value"] >= found["evidence_for_delta1"]["limit"]
 
 
 def test_a_bot_is_not_declared_better_than_itself(place: Place, sound: Path) -> None:

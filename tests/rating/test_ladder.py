@@ -157,6 +157,19 @@ def test_a_rank_comes_with_enough_results() -> None:
     assert list(many.values()) == sorted(many.values(), key=lambda rating: -rating.at_least)
 
 
+def test_a_few_lucky_hands_do_not_outrank_many() -> None:
+    """The rank goes by the interval's lower end, so to register anew until luck comes gains none."""
+    chance = random.Random(9)
+    skills = {"a": 1.5} | dict.fromkeys("bcdef", 0.0)
+    lucky = [
+        TableResult(("new", *chance.sample("bcdef", 3)), (taken, 30, 28, 26), 4) for taken in (0, 40, 2, 8, 30, 4, 0, 20)
+    ]
+    rated = ladder(NAMES | {"new": "new"}, [*simulated(chance, skills, 500), *lucky])
+    assert not rated["new"].provisional
+    assert rated["new"].value > rated["a"].value
+    assert (rated["a"].rank, rated["new"].rank) == (1, 2)
+
+
 def test_a_version_twice_at_one_table_is_compared_with_the_others_alone() -> None:
     twice = ladder({"a": "a", "b": "b"}, [TableResult(("a", "a", "b"), (0, 6, 9), 3)])
     once = ladder({"a": "a", "b": "b"}, [TableResult(("a", "a", "b"), (3, 3, 9), 3)])

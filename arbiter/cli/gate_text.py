@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 from arbiter.api.gate.v1 import gate_pb2 as pb
 from arbiter.cli.console import one_line
+from arbiter.cli.ranking_text import probability
 
 LOG_LINES: Final = 20
 """How much of a failed candidate's log is shown: its last lines."""
@@ -72,6 +73,8 @@ def figures(report: pb.GateReport) -> list[tuple[str, str]]:
     rows = [("improvement", _signed(report.improvement) if known else "none: no block is complete")]
     if report.HasField("interval"):
         rows.append(("95 % interval", _range(report.interval)))
+    if report.HasField("superiority"):
+        rows.append(("likelihood of superiority", probability(report.superiority)))
     if report.HasField("confidence_sequence"):
         rows.append(("95 % confidence sequence", f"{_range(report.confidence_sequence)}, valid whenever one stops"))
     if report.HasField("candidate_points"):
@@ -228,6 +231,7 @@ def to_dict(report: pb.GateReport) -> dict[str, Any]:
         "evidence_for_delta0": {"value": report.for_delta0.evidence, "limit": report.for_delta0.limit},
         "improvement": known("improvement"),
         "standard_error": known("standard_error"),
+        "superiority": known("superiority"),
         "interval_95": [report.interval.low, report.interval.high] if report.HasField("interval") else None,
         "confidence_sequence_95": [report.confidence_sequence.low, report.confidence_sequence.high],
         "candidate_points_per_hand": known("candidate_points"),

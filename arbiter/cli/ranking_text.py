@@ -1,4 +1,4 @@
-"""How ranks and estimates are written. Needs the base install alone."""
+"""How ranks, estimates and probabilities are written. Needs the base install alone."""
 
 from __future__ import annotations
 
@@ -39,3 +39,10 @@ def ordinal(number: int) -> str:
     """``1st``, ``2nd``, ``11th``."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
+
+
+def probability(value: float | None) -> str:
+    """``63%``; never 0 or 100, for no number of boards is certain."""
+    if value is None:
+        return "–"
+    return "<1%" if value < 0.01 else ">99%" if value > 0.99 else f"{value:.0%}"

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.cli.console import one_line
-from arbiter.cli.ranking_text import plus_minus, ranked_by, ranks, stage
+from arbiter.cli.ranking_text import plus_minus, probability, ranked_by, ranks, stage
 
 NO_INTERVAL: Final = "none where boards are too few"
 
@@ -178,13 +178,6 @@ def per_hand(found: pb.PerHand | None, times: int = 1) -> str:
         return plus_minus(None, None)
     half = _given(found, "half_width")
     return plus_minus(times * found.value, None if half is None else times * half)
-
-
-def probability(value: float | None) -> str:
-    """``63%``; never 0 or 100, for no number of boards is certain."""
-    if value is None:
-        return "–"
-    return "<1%" if value < 0.01 else ">99%" if value > 0.99 else f"{value:.0%}"
 
 
 def _table(title: str) -> Table:

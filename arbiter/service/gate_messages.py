@@ -44,6 +44,7 @@ def report_message(report: GateReport, *, with_log: bool = True) -> pb.GateRepor
         improvement=report.plain.mean,
         standard_error=report.plain.standard_error,
         interval=None if report.plain.interval is None else _interval(report.plain.interval),
+        superiority=report.plain.superiority,
         confidence_sequence=_interval(report.sequence),
         candidate_points=report.candidate_points,
         baseline_points=report.baseline_points,

@@ -362,7 +362,10 @@ def _check_ladder(file: _File, rules: RuleSet) -> None:
     if file.entrants:
         raise SpecError("entrants: are given, but versions enter a ladder while it runs; leave them out")
     if rules.teams is not None:
-        raise SpecError("rules.teams: a ladder is for bots that play for themselves; choose a rule set without teams")
+        raise SpecError(
+            "rules.teams: a ladder is for bots that play for themselves, not for pairs; choose a rule set without "
+            "teams, or let sides play a tournament"
+        )
 
 
 def lowest_wins(rules: RuleSet) -> bool:

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.cli import console
-from arbiter.cli.ranking_text import ordinal, ranks
-from arbiter.cli.standings_text import points, probability, rating
+from arbiter.cli.ranking_text import ordinal, probability, ranks
+from arbiter.cli.standings_text import points, rating
 from arbiter.match import hand_to_dict
 from arbiter.service.standings_messages import standings_message
 from arbiter.store import SittingKey, Store

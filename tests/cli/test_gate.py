@@ -11,6 +11,7 @@ import pytest
 
 from arbiter.cli import gate_text
 from arbiter.cli.gate_text import to_dict
+from arbiter.cli.ranking_text import probability
 from arbiter.service.gate_messages import report_message
 from arbiter.store import Fault, SittingKey, Store, TournamentState
 from arbiter.tournament.gate import GateReport, Reason, Verdict
@@ -119,6 +120,7 @@ def test_the_plain_estimate_stands_beside_every_verdict(report: GateReport) -> N
         assert f"{report.plain.mean:+.3f} points per hand" in text
         assert f"{low:+.2f} to {high:+.2f}" in text
         assert "-0.25 to +4.00" in text
+        assert probability(report.plain.superiority) in text
     evidence = report.for_delta1.evidence
     assert f"LLR {evidence:+.2f}, limits -2.94 and 2.94" in plain_text(report)
 

@@ -162,7 +162,8 @@ def test_a_few_lucky_hands_do_not_outrank_many() -> None:
     chance = random.Random(9)
     skills = {"a": 1.5} | dict.fromkeys("bcdef", 0.0)
     lucky = [
-        TableResult(("new", *chance.sample("bcdef", 3)), (taken, 30, 28, 26), 4) for taken in (0, 40, 2, 8, 30, 4, 0, 20)
+        TableResult(("new", *chance.sample("bcdef", 3)), (taken, 30, 28, 26), 4)
+        for taken in (0, 40, 2, 8, 30, 4, 0, 20)
     ]
     rated = ladder(NAMES | {"new": "new"}, [*simulated(chance, skills, 500), *lucky])
     assert not rated["new"].provisional

@@ -21,7 +21,15 @@ def test_mean_error_and_interval() -> None:
 def test_too_few_observations_have_no_error() -> None:
     assert estimate([]).mean is None
     one = estimate([2.5])
-    assert (one.observations, one.mean, one.standard_error, one.interval) == (1, 2.5, None, None)
+    assert (one.observations, one.mean, one.standard_error, one.interval, one.superiority) == (1, 2.5, None, None, None)
+
+
+def test_the_likelihood_of_superiority_is_students() -> None:
+    found = estimate([1.0, 2.0, 3.0, 6.0])
+    assert found.superiority == pytest.approx(0.965432, abs=1e-6)  # t = 2.7775 with 3 degrees of freedom
+    assert estimate([-value for value in (1.0, 2.0, 3.0, 6.0)]).superiority == pytest.approx(1 - 0.965432, abs=1e-6)
+    assert estimate([-1.0, 1.0]).superiority == 0.5
+    assert estimate([2.0, 2.0, 2.0]).superiority is None, "what never differs is no evidence"
 
 
 def test_the_order_changes_no_digit() -> None:

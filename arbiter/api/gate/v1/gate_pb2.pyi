@@ -389,6 +389,7 @@ class GateReport(message.Message):
     CANDIDATE_LOG_FIELD_NUMBER: builtins.int
     OTHER_FAULTS_FIELD_NUMBER: builtins.int
     ALARMS_FIELD_NUMBER: builtins.int
+    SUPERIORITY_FIELD_NUMBER: builtins.int
     gate: builtins.str
     """The gate's id."""
     candidate: builtins.str
@@ -421,6 +422,10 @@ class GateReport(message.Message):
     """The same of the baseline."""
     alarms: builtins.int
     """Attempts at any sitting that reported two different results."""
+    superiority: builtins.float
+    """Likelihood of superiority: the probability that the improvement is above 0, by the plain estimate; left out as long as no two
+    observations differ.
+    """
     @builtins.property
     def opponents(self) -> containers.RepeatedScalarFieldContainer[builtins.str]:
         """Names of who else sat at the table."""
@@ -485,10 +490,11 @@ class GateReport(message.Message):
         candidate_log: GateLog | None = ...,
         other_faults: abc.Mapping[builtins.str, builtins.int] | None = ...,
         alarms: builtins.int = ...,
+        superiority: builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = typing.Literal["_baseline_points", b"_baseline_points", "_candidate_points", b"_candidate_points", "_improvement", b"_improvement", "_standard_error", b"_standard_error", "baseline_points", b"baseline_points", "candidate_log", b"candidate_log", "candidate_points", b"candidate_points", "confidence_sequence", b"confidence_sequence", "for_delta0", b"for_delta0", "for_delta1", b"for_delta1", "improvement", b"improvement", "interval", b"interval", "standard_error", b"standard_error", "terms", b"terms"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = typing.Literal["_baseline_points", b"_baseline_points", "_candidate_points", b"_candidate_points", "_improvement", b"_improvement", "_standard_error", b"_standard_error", "_superiority", b"_superiority", "baseline_points", b"baseline_points", "candidate_log", b"candidate_log", "candidate_points", b"candidate_points", "confidence_sequence", b"confidence_sequence", "for_delta0", b"for_delta0", "for_delta1", b"for_delta1", "improvement", b"improvement", "interval", b"interval", "standard_error", b"standard_error", "superiority", b"superiority", "terms", b"terms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = typing.Literal["_baseline_points", b"_baseline_points", "_candidate_points", b"_candidate_points", "_improvement", b"_improvement", "_standard_error", b"_standard_error", "alarms", b"alarms", "baseline", b"baseline", "baseline_points", b"baseline_points", "blocks", b"blocks", "boards", b"boards", "candidate", b"candidate", "candidate_faults", b"candidate_faults", "candidate_log", b"candidate_log", "candidate_points", b"candidate_points", "confidence_sequence", b"confidence_sequence", "for_delta0", b"for_delta0", "for_delta1", b"for_delta1", "gate", b"gate", "hands", b"hands", "improvement", b"improvement", "interval", b"interval", "most_blocks", b"most_blocks", "opponents", b"opponents", "other_faults", b"other_faults", "reason", b"reason", "rules", b"rules", "standard_error", b"standard_error", "tables", b"tables", "terms", b"terms", "verdict", b"verdict"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = typing.Literal["_baseline_points", b"_baseline_points", "_candidate_points", b"_candidate_points", "_improvement", b"_improvement", "_standard_error", b"_standard_error", "_superiority", b"_superiority", "alarms", b"alarms", "baseline", b"baseline", "baseline_points", b"baseline_points", "blocks", b"blocks", "boards", b"boards", "candidate", b"candidate", "candidate_faults", b"candidate_faults", "candidate_log", b"candidate_log", "candidate_points", b"candidate_points", "confidence_sequence", b"confidence_sequence", "for_delta0", b"for_delta0", "for_delta1", b"for_delta1", "gate", b"gate", "hands", b"hands", "improvement", b"improvement", "interval", b"interval", "most_blocks", b"most_blocks", "opponents", b"opponents", "other_faults", b"other_faults", "reason", b"reason", "rules", b"rules", "standard_error", b"standard_error", "superiority", b"superiority", "tables", b"tables", "terms", b"terms", "verdict", b"verdict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__baseline_points: _TypeAlias = typing.Literal["baseline_points"]  # noqa: Y015
     _WhichOneofArgType__baseline_points: _TypeAlias = typing.Literal["_baseline_points", b"_baseline_points"]  # noqa: Y015
@@ -498,6 +504,8 @@ class GateReport(message.Message):
     _WhichOneofArgType__improvement: _TypeAlias = typing.Literal["_improvement", b"_improvement"]  # noqa: Y015
     _WhichOneofReturnType__standard_error: _TypeAlias = typing.Literal["standard_error"]  # noqa: Y015
     _WhichOneofArgType__standard_error: _TypeAlias = typing.Literal["_standard_error", b"_standard_error"]  # noqa: Y015
+    _WhichOneofReturnType__superiority: _TypeAlias = typing.Literal["superiority"]  # noqa: Y015
+    _WhichOneofArgType__superiority: _TypeAlias = typing.Literal["_superiority", b"_superiority"]  # noqa: Y015
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__baseline_points) -> _WhichOneofReturnType__baseline_points | None: ...
     @typing.overload
@@ -506,6 +514,8 @@ class GateReport(message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__improvement) -> _WhichOneofReturnType__improvement | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__standard_error) -> _WhichOneofReturnType__standard_error | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__superiority) -> _WhichOneofReturnType__superiority | None: ...
 
 @typing.final
 class Gate(message.Message):

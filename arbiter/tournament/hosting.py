@@ -65,28 +65,24 @@ class Hosting:
         terms = read_terms(data)
         spec = parse_spec(data, Path()) if terms is None else parse_draft(data, terms)
         tournament_id = f"{spec.name}-{hashlib.sha256(request_id.encode()).hexdigest()[:12]}"
-        if terms is None:
-            listed, kept = spec, spec.to_dict()
-        else:
+        if (earlier := self._made(tournament_id, definition)) is not None:
+            return earlier
+        kept: dict[str, object] = {**spec.to_dict(), "definition": definition}
+        listed = spec
+        if terms is not None:
             listed = replace(spec, entrants=spec.entrants[: len(data.get("entrants", []))])
-            kept = {**spec.to_dict(), "clocks": [], "sides": None, "definition": definition, "entry": asdict(terms)}
-        if (drafted := self._drafted(tournament_id, definition)) is not None:
-            return drafted
+            kept |= {"clocks": [], "sides": None, "entry": asdict(terms)}
         entrants = self._entrants(listed)
-        try:
-            return self._again(tournament_id, spec, kept, entrants)
-        except UnknownTournament:
-            pass
         tournament, matches = plan_tournament(tournament_id, spec, entrants, datetime.now(UTC), draft=terms is not None)
         tournament = replace(tournament, spec=kept)
         try:
             sittings = spec.seatings.sittings(spec.rules)
             self._store.create_tournament(tournament, () if terms else entrants, matches, sittings)
-        except InvalidPlan as error:
-            try:  # the same request, sent twice at once, was quicker
-                return self._again(tournament_id, spec, kept, entrants)
-            except UnknownTournament:
-                raise error from None
+        except InvalidPlan:
+            earlier = self._made(tournament_id, definition)  # the same request, sent twice at once, was quicker
+            if earlier is None:
+                raise
+            return earlier
         self._note(token, "tournament.create", tournament_id)
         return tournament
 
@@ -234,23 +230,17 @@ class Hosting:
     def _moved(self, tournament: str, state: TournamentState) -> Tournament:
         return self._store.set_state(tournament, state, now=datetime.now(UTC))
 
-    def _drafted(self, tournament_id: str, definition: object) -> Tournament | None:
-        """The draft that was made from this file, whatever became of it and of those that it lists."""
+    def _made(self, tournament_id: str, definition: str) -> Tournament | None:
+        """What an earlier request of this id made, whatever became of it and of those that its file lists.
+
+        Raises:
+            UsageError: it came with another file.
+        """
         try:
             earlier = self._store.tournament(tournament_id)
         except UnknownTournament:
             return None
-        return earlier if earlier.spec.get("definition") == definition is not None else None
-
-    def _again(
-        self, tournament_id: str, spec: TournamentSpec, kept: dict[str, object], entrants: list[Entrant]
-    ) -> Tournament:
-        if (drafted := self._drafted(tournament_id, kept.get("definition"))) is not None:
-            return drafted
-        earlier = self._store.tournament(tournament_id)
-        held = [(entrant.name, entrant.digest) for entrant in self._store.entrants(tournament_id)]
-        wanted = [(entrant.name, entrant.digest) for entrant in entrants]
-        if (earlier.spec, held) != (kept, wanted) or spec.deal_seed not in (None, earlier.deal_seed):
+        if earlier.spec.get("definition") != definition:
             raise UsageError(f"this request id has made {tournament_id} from another file; choose a new one")
         return earlier
 

@@ -156,6 +156,18 @@ def test_a_tournament_is_made_of_versions_and_waits(service: Service, host: Call
             host.create(FILE.replace(old, new))
 
 
+def test_the_same_request_makes_no_second_whatever_became_of_its_entrants(service: Service, host: Caller) -> None:
+    made = host.create()
+    with service.client(service.token("ada")) as client:
+        submit(client, package("lowest"), "newer")
+    assert service.life is not None
+    for version in service.store.versions.unfinished():
+        service.do(service.life.advance(version))
+    with service.client(service.token("bob")) as client:
+        client.retire("uniform", 1)
+    assert host.create() == made
+
+
 def test_the_same_request_twice_at_once_makes_one(service: Service, host: Caller) -> None:
     request = pb.CreateTournamentRequest(definition=FILE, request_id="one")
     calls = [host.stub.CreateTournament.future(request, metadata=host.metadata) for _ in range(8)]

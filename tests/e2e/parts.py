@@ -22,7 +22,7 @@ from arbiter.identity import issue_token
 from arbiter.store import AttemptOutcome, Scope, SittingKey, Store, TournamentState, VersionState
 from arbiter.supervisor.redis import find_server
 from arbiter.tournament import report
-from tests.e2e.support import COMMAND, SAMPLES, Place, bots_of, environment, new_place, until
+from tests.e2e.support import COMMAND, SAMPLES, Place, bots_of, environment, is_worker, new_place, until
 from tests.postgres import Postgres, serving
 
 BOTS: Final = ("lowest", "uniform", "careful", "batch", "moonshooter")
@@ -221,9 +221,7 @@ class Service:
         """Processes of cages and bots that a supervisor's workers have."""
         process = self.parts[worker].process
         assert process is not None
-        below = bots_of(process.pid)
-        workers = {pid for pid in below if pid in self.place.workers()}
-        return [pid for pid in below if pid not in workers]
+        return [pid for pid in bots_of(process.pid) if not is_worker(pid)]
 
     def kill(self) -> None:
         """End every part at once, whatever state it is in."""

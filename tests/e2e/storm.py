@@ -86,7 +86,7 @@ class Storm:
             playing = [pid for pid in workers if len(bots_of(pid)) >= 12]  # a cage is three processes
             if playing or time.monotonic() > end:
                 return playing
-            time.sleep(0.05)
+            time.sleep(0.1)
 
     def _kill_worker(self) -> bool:
         if not (workers := self._playing()):

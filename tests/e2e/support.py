@@ -99,7 +99,7 @@ class Place:
 
     def workers(self) -> list[int]:
         """The worker processes."""
-        return [pid for pid in self.processes() if b"\0-m\0workers\0" in _read(pid, "cmdline")]
+        return [pid for pid in self.processes() if is_worker(pid)]
 
     def arguments(self) -> bytes:
         """The arguments of all those processes."""
@@ -129,6 +129,11 @@ def new_place() -> Iterator[Place]:
             for pid in place.processes():
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+
+
+def is_worker(pid: int) -> bool:
+    """Whether a process is a worker."""
+    return b"\0-m\0workers\0" in _read(pid, "cmdline")
 
 
 def bots_of(worker: int) -> list[int]:

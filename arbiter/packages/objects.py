@@ -10,7 +10,7 @@ import contextlib
 import tempfile
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
@@ -27,9 +27,9 @@ from arbiter.packages.versions import DIGEST, MARK, UNREFERENCED_AGE, FileVersio
 try:
     from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]  # has no types of its own
 except ImportError:  # then it is no S3
-    _UNREACHABLE: tuple[type[Exception], ...] = (OSError,)
+    _FOREIGN: tuple[type[Exception], ...] = ()
 else:
-    _UNREACHABLE = (OSError, BotoCoreError)
+    _FOREIGN = (BotoCoreError,)
 
 _SUFFIX: Final = ".tar.gz"
 STORED: Final = PackageLimits(
@@ -62,7 +62,7 @@ class ObjectVersions:
             InfrastructureError: the store can't be reached.
         """
         mark = f"{self._root}/{MARK}"
-        try:
+        with self._reaching(OSError):
             self._files.invalidate_cache()
             try:
                 held = self._files.cat_file(mark)
@@ -71,15 +71,13 @@ class ObjectVersions:
                     self._files.makedirs(self._root, exist_ok=True)
                     self._files.pipe_file(mark, database.encode())
                 held = self._files.cat_file(mark)
-        except _UNREACHABLE as error:
-            raise InfrastructureError(f"{self._files.unstrip_protocol(self._root)}: can't be used: {error}") from error
         check_owner(held.decode(), database, *map(self._files.unstrip_protocol, (self._root, mark)))
 
     def put(self, folder: Path, limits: SnapshotLimits | None = None) -> Snapshot:
         """See `Versions.put`. The object appears whole or not at all, as fsspec's transactions see to it."""
         snapshot = self._cache.put(folder, limits)
         key = self._key(snapshot.digest)
-        with self._writing, self._files.transaction:
+        with self._writing, self._reaching(), self._files.transaction:
             # Again though it may be there: its age counts from now, and a damaged one is mended.
             self._files.makedirs(self._root, exist_ok=True)
             with self._files.open(key, "wb") as sink:
@@ -96,7 +94,7 @@ class ObjectVersions:
         place = f"{self._root}/{digest}{_SUFFIX}"
         with tempfile.TemporaryFile() as archive:
             try:
-                with self._files.open(place, "rb") as source:
+                with self._reaching(), self._files.open(place, "rb") as source:
                     while data := source.read(CHUNK):
                         archive.write(data)
             except FileNotFoundError:
@@ -112,11 +110,18 @@ class ObjectVersions:
 
     def digests(self) -> list[str]:
         """See `Versions.digests`."""
-        return sorted(self._modified())
+        with self._reaching():
+            return sorted(self._modified())
 
     def sweep(self, referenced: Collection[str], age: float = UNREFERENCED_AGE) -> list[str]:
         """See `Versions.sweep`. Copies on this machine go with them."""
         kept = set(referenced)
+        with self._reaching():
+            deleted = self._delete(kept, age)
+        self._cache.sweep(kept, age)
+        return deleted
+
+    def _delete(self, kept: Collection[str], age: float) -> list[str]:
         now = time.time()
         deleted = sorted(
             digest for digest, modified in self._modified().items() if digest not in kept and now - modified >= age
@@ -130,8 +135,15 @@ class ObjectVersions:
                         self._files.rm_file(self._key(digest))
                 else:
                     deleted.remove(digest)
-        self._cache.sweep(kept, age)
         return deleted
+
+    @contextlib.contextmanager
+    def _reaching(self, *more: type[Exception]) -> Iterator[None]:
+        """Turn errors that a kind of store has of its own into one that everybody knows."""
+        try:
+            yield
+        except (*_FOREIGN, *more) as error:
+            raise InfrastructureError(f"{self._files.unstrip_protocol(self._root)}: can't be used: {error}") from error
 
     def _key(self, digest: str) -> str:
         return f"{self._root}/{digest}{_SUFFIX}"

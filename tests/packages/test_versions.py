@@ -176,8 +176,16 @@ def test_a_store_of_objects_that_is_away_is_said(tmp_path: Path) -> None:
             "config_kwargs": {"retries": {"total_max_attempts": 1}},
         }
         store = ObjectVersions("s3://bucket/bots", FileVersions(tmp_path / "cache"), tmp_path / "staging", **options)
-        with pytest.raises(InfrastructureError, match="s3://bucket/bots: can't be used: Could not connect"):
-            store.claim("1" * 32)
+        uses: list[Callable[[], object]] = [
+            lambda: store.claim("1" * 32),
+            lambda: store.put(bot(tmp_path / "bot")),
+            lambda: store.open(NOWHERE),
+            store.digests,
+            lambda: store.sweep([], age=0),
+        ]
+        for use in uses:
+            with pytest.raises(InfrastructureError, match="s3://bucket/bots: can't be used: Could not connect"):
+                use()
 
 
 def test_many_at_once(make: Make, tmp_path: Path) -> None:

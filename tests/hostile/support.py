@@ -28,6 +28,8 @@ NEEDED = ("grpc", "google", "typing_extensions")
 """What an interpreter that an ordinary user can reach is lent to play sittings."""
 RESTLESS = {"random", "ns_last_pid", "pty", "sched_domain", "perf_event_max_sample_rate", "keys"}
 """Settings of the kernel that change by themselves."""
+NETWORKS = "/run/netns"
+"""Where other tests, at the same time, mount networks of their own."""
 
 
 class NotHere(Exception):
@@ -246,8 +248,13 @@ def fingerprint() -> dict[str, str]:
                     prints[str(path)] = path.read_text(errors="replace")
                 except OSError as error:
                     prints[str(path)] = str(error.errno)
-    prints["mounts"] = Path("/proc/self/mountinfo").read_text()
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+    prints["mounts"] = "\n".join(line for line in mounts if not line.split()[4].startswith(NETWORKS))
     for place in ("/", "/dev", "/etc", "/usr", "/run", str(Path.home())):
-        names = sorted(f"{entry.name} {entry.stat(follow_symlinks=False).st_mode:o}" for entry in os.scandir(place))
+        names = sorted(
+            f"{entry.name} {entry.stat(follow_symlinks=False).st_mode:o}"
+            for entry in os.scandir(place)
+            if entry.path != NETWORKS
+        )
         prints[place] = hashlib.sha256("\n".join(names).encode()).hexdigest()
     return prints

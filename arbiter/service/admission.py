@@ -17,7 +17,7 @@ from typing import Any, Final
 import grpc
 
 from arbiter.errors import UsageError
-from arbiter.service.calls import Context, answering, calling
+from arbiter.service.calls import Context, answer, calling
 from arbiter.service.limits import CallLimits, Kind, Silent, Slots, address_of
 from arbiter.service.messages import check_message
 from arbiter.service.rates import Rates
@@ -57,19 +57,7 @@ class Admission(grpc.aio.ServerInterceptor):
         is_open = handler_call_details.method.split("/")[1] in self._open
 
         async def admitted(_: object, context: Context) -> None:
-            async with answering(context):
-                if is_open:
-                    await self._let_in_anybody(handler, context)
-                    async with _within(
-                        self._limits.anonymous_age, "streams without a token end after {} s; call again"
-                    ):
-                        await self._serve(handler, context, None)
-                else:
-                    streams = _streams(handler)
-                    token = await self._recognition.let_in(context, Kind.STREAM if streams else Kind.CALL)
-                    async with self._recognition.while_good(context) if streams else nullcontext():
-                        with calling(token):
-                            await self._serve(handler, context, token)
+            await answer(context, self._let_in_anybody(handler, context) if is_open else self._let_in(handler, context))
 
         return grpc.stream_stream_rpc_method_handler(
             admitted, handler.request_deserializer, handler.response_serializer
@@ -81,24 +69,33 @@ class Admission(grpc.aio.ServerInterceptor):
         self._slots.take_until_done(kind, address, context)
         if self._rates is not None:
             await self._rates.check("calls without a token", address, self._limits.per_address)
+        async with _within(self._limits.anonymous_age, "streams without a token end after {} s; call again"):
+            await self._serve(handler, context, None)
+
+    async def _let_in(self, handler: Handler, context: Context) -> None:
+        streams = _streams(handler)
+        token = await self._recognition.let_in(context, Kind.STREAM if streams else Kind.CALL)
+        async with self._recognition.while_good(context) if streams else nullcontext():
+            with calling(token):
+                await self._serve(handler, context, token)
 
     async def _serve(self, handler: Handler, context: Context, token: Token | None) -> None:
         """Read what is asked, have it answered, and write the answer."""
         request: object
         if handler.request_streaming:
             request = self._requests(context, token)
-            answer = handler.stream_stream if handler.response_streaming else handler.stream_unary
+            serve = handler.stream_stream if handler.response_streaming else handler.stream_unary
         else:
             request = await self._read(context, token)
             if request is grpc.aio.EOF:
                 raise UsageError("the call holds no message; send one")
-            answer = handler.unary_stream if handler.response_streaming else handler.unary_unary
+            serve = handler.unary_stream if handler.response_streaming else handler.unary_unary
         if not handler.response_streaming:
-            await self._write(context, await answer(request, context))
-        elif inspect.iscoroutinefunction(answer):  # writes by itself
-            await answer(request, context)
+            await self._write(context, await serve(request, context))
+        elif inspect.iscoroutinefunction(serve):  # writes by itself
+            await serve(request, context)
         else:
-            async with aclosing(answer(request, context)) as answers:
+            async with aclosing(serve(request, context)) as answers:
                 while (response := await self._next(answers)) is not _END:
                     await self._write(context, response)
 

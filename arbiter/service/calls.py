@@ -6,11 +6,11 @@ A refusal is a ``google.rpc.Status``: code, one line for people, and an ``ErrorI
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Final
 
 import grpc
@@ -80,21 +80,42 @@ REASONS: Final[Mapping[str, grpc.StatusCode]] = {
 _caller: Final = ContextVar[Token]("caller")
 
 
-@asynccontextmanager
-async def answering(context: Context) -> AsyncIterator[None]:
-    """Turn whatever the block raises into a refusal; of what nobody foresaw, callers learn nothing but that."""
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    code: grpc.StatusCode
+    reason: str
+    message: str
+    retry_after: float | None = None
+
+
+async def answer(context: Context, work: Coroutine[Any, Any, None]) -> None:
+    """Answer a call, and turn whatever that raises into a refusal; of what nobody foresaw, callers learn nothing but
+    that."""
+    refusal = await _refusal_of(work)
+    # Out of any handler of exceptions: gRPC keeps what aborting raises in a cycle with the call, and what was being
+    # handled would be kept with it, messages of any size included, up to a collection of garbage that seldom comes.
+    if refusal is not None:
+        await _refuse(context, refusal)
+
+
+async def _refusal_of(work: Coroutine[Any, Any, None]) -> _Refusal | None:
+    """Do what is asked for; why it is refused, None where it is not."""
     try:
-        yield
+        await work
     except ArbiterError as error:
         code, reason = next((code, reason) for kind, code, reason in _CODES if isinstance(error, kind))
-        await _refuse(context, code, reason, str(error), error.retry_after if isinstance(error, Exhausted) else None)
-    except (grpc.aio.AbortError, asyncio.CancelledError):
+        # It travels twice, and percent-encoded, in what gRPC bounds to 8 KiB; what it quotes may have any length.
+        message = str(error)
+        message = message if len(message) <= MAX_MESSAGE else f"{message[:MAX_MESSAGE]} ..."
+        return _Refusal(code, reason, message, error.retry_after if isinstance(error, Exhausted) else None)
+    except grpc.aio.AbortError:
         raise
     except DecodeError:
-        await _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "INVALID", "bytes that are no message of this call")
+        return _Refusal(grpc.StatusCode.INVALID_ARGUMENT, "INVALID", "bytes that are no message of this call")
     except Exception:
         log.exception("a call failed")
-        await _refuse(context, *_UNFORESEEN, "an error of the service; its log says more")
+        return _Refusal(*_UNFORESEEN, "an error of the service; its log says more")
+    return None
 
 
 def bearer(context: Context) -> str:
@@ -131,18 +152,14 @@ def calling_owner() -> str:
     return _caller.get().owner
 
 
-async def _refuse(
-    context: Context, code: grpc.StatusCode, reason: str, message: str, retry_after: float | None = None
-) -> None:
-    # It travels twice, and percent-encoded, in what gRPC bounds to 8 KiB; what it quotes may have any length.
-    message = message if len(message) <= MAX_MESSAGE else f"{message[:MAX_MESSAGE]} ..."
-    details: list[Message] = [error_details_pb2.ErrorInfo(reason=reason, domain=DOMAIN)]
-    if retry_after is not None:
+async def _refuse(context: Context, refusal: _Refusal) -> None:
+    details: list[Message] = [error_details_pb2.ErrorInfo(reason=refusal.reason, domain=DOMAIN)]
+    if refusal.retry_after is not None:
         retry = error_details_pb2.RetryInfo()
-        retry.retry_delay.FromNanoseconds(int(retry_after * 1e9))
+        retry.retry_delay.FromNanoseconds(int(refusal.retry_after * 1e9))
         details.append(retry)
-    status = status_pb2.Status(code=code.value[0], message=message, details=map(_packed, details))
-    await context.abort(code, message, (("grpc-status-details-bin", status.SerializeToString()),))
+    status = status_pb2.Status(code=refusal.code.value[0], message=refusal.message, details=map(_packed, details))
+    await context.abort(refusal.code, refusal.message, (("grpc-status-details-bin", status.SerializeToString()),))
 
 
 def _packed(message: Message) -> any_pb2.Any:

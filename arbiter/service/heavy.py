@@ -51,7 +51,10 @@ class HeavyWork:
             turn.release()
             raise
         working.add_done_callback(done)
-        return await asyncio.wrap_future(working)
+        try:
+            return await asyncio.wrap_future(working)
+        finally:
+            del working  # else what it raised, the traceback of that and this frame would hold each other
 
     async def __aenter__(self) -> HeavyWork:
         return self

@@ -39,7 +39,9 @@ BEING_REFUSED: Final = 832
 those that are being refused."""
 
 BEING_REFUSED_EACH: Final = 16
-"""The same of one connection, beside the calls and streams that one token may have."""
+LEAST_EACH: Final = 64
+"""The same of one connection, beside the calls and streams that one token may have, and at least so many in all: a
+caller learns of this bound only after its first calls, and gRPC ends those above it without a word."""
 
 MOST_CONNECTIONS: Final = 10_000
 
@@ -129,7 +131,7 @@ def _options(limits: CallLimits) -> list[tuple[str, int]]:
     return [
         *_OPTIONS,
         ("grpc.max_receive_message_length", limits.message_bytes),
-        ("grpc.max_concurrent_streams", each),
+        ("grpc.max_concurrent_streams", max(LEAST_EACH, each)),
         # Those whose caller reads nothing go in the end.
         ("grpc.max_connection_age_ms", round(limits.connection_age * 1000)),
         ("grpc.max_connection_age_grace_ms", round(limits.connection_grace * 1000)),

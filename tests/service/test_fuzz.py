@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import grpc
@@ -54,7 +55,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield found
 
 
-def call(service: Service, method: str, messages: list[bytes], scope: Scope = Scope.CONTESTANT) -> grpc.StatusCode:
+def call(service: Service, method: str, messages: Iterable[bytes], scope: Scope = Scope.CONTESTANT) -> grpc.StatusCode:
     """Send raw bytes; the code of the answer."""
     with grpc.insecure_channel(service.address) as channel:
         ask: grpc.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(method)
@@ -111,6 +112,8 @@ VALUES = {
     FieldDescriptor.TYPE_STRING: ODD,
     FieldDescriptor.TYPE_UINT32: NUMBERS,
     FieldDescriptor.TYPE_UINT64: NUMBERS,
+    FieldDescriptor.TYPE_INT32: st.sampled_from([0, -1, 2**31 - 1, -(2**31)]),
+    FieldDescriptor.TYPE_INT64: st.sampled_from([0, 7, -1, 2**63 - 1, -(2**63)]),
     FieldDescriptor.TYPE_BOOL: st.booleans(),
     FieldDescriptor.TYPE_ENUM: st.sampled_from([0, 1, 99]),
     FieldDescriptor.TYPE_DOUBLE: st.sampled_from([0.0, 0.05, -1.0, 1e300, float("nan"), float("inf")]),
@@ -125,8 +128,11 @@ def filled(kind: Descriptor, data: st.DataObject) -> Message:
         held = getattr(message, field.name)
         if field.type == FieldDescriptor.TYPE_MESSAGE:
             assert field.message_type is not None
+            inner = filled(field.message_type, data)
             if hasattr(held, "CopyFrom"):
-                held.CopyFrom(filled(field.message_type, data))
+                held.CopyFrom(inner)
+            else:
+                held.append(inner)
             continue
         value = data.draw(VALUES[field.type])
         if hasattr(held, "append"):
@@ -150,6 +156,43 @@ def test_mutated_messages_are_refused(service: Service, chance: random.Random) -
                 message += bytes(chance.randrange(256) for _ in range(chance.randint(1, 9)))
     chance.shuffle(messages)
     assert call(service, METHOD, [bytes(message) for message in messages]) in FORESEEN
+
+
+@pytest.mark.parametrize(
+    "call_", ["Registry/GetVersion", "Registry/SubmitVersion", "Ladder/ListUpcoming", "Gate/GetGate"]
+)
+def test_a_refusal_keeps_nothing_of_a_large_message(service: Service, call_: str) -> None:
+    """Not even up to the next collection of garbage, which the interpreter does by the number of objects, whatever
+    their size, and so perhaps not for hours."""
+    part, _, name = call_.partition("/")
+    (method,) = (each for each in METHODS if each.endswith(f".{part}Service/{name}"))
+    size = CallLimits().message_bytes - 1000
+
+    def messages(*, readable: bool) -> Iterator[bytes]:
+        """Not held by any frame of the caller's, which is in this process too."""
+        text = pb.GetUploadRequest(request_id="x" * size)
+        yield text.SerializeToString() if readable else random.Random(1).randbytes(size)
+
+    for readable in (True, False):
+        call(service, method, messages(readable=readable))
+        gc.collect()
+        gc.disable()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        try:
+            assert call(service, method, messages(readable=readable)) in FORESEEN
+            gc.collect()
+            held = [
+                type(each).__name__
+                for each in gc.garbage
+                for value in (each, *gc.get_referents(each))
+                if (isinstance(value, bytes | str) and len(value) > size / 2)
+                or (isinstance(value, Message) and value.ByteSize() > size / 2)
+            ]
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+            gc.enable()
+        assert held == []
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -20,7 +20,7 @@ from arbiter.match.outbox import TrickLog
 from arbiter.match.player import Player, see_singly
 from arbiter.match.table import Table
 
-FEW = 16
+FEW: Final = 16
 """Below so many cards of a message array operations cost more than they save."""
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 END_GRACE: Final = 2.0
 """Seconds that a bot has to end by itself after the last message."""
 
-MANY_TABLES = 512
+MANY_TABLES: Final = 512
 """With so many open tables or more messages are large enough for array operations to cost less."""
 
 

@@ -8,9 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from arbiter.store import Store
 from tests.postgres import Postgres, find_programs, serving
+
+# No test fails because the machine is busy.
+settings.register_profile("arbiter", deadline=None)
+settings.load_profile("arbiter")
 
 
 @pytest.fixture(scope="session")

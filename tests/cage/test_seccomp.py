@@ -83,7 +83,7 @@ def test_numbers_are_the_kernels(machine: Architecture) -> None:
 
 
 @MACHINES
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(arguments=st.lists(st.integers(0, 2**64 - 1), max_size=6))
 def test_what_is_refused_is_refused_with_all_arguments(machine: Architecture, arguments: list[int]) -> None:
     for calls, answer in ((ABSENT, NO_SUCH_CALL), (FORBIDDEN, REFUSED)):
@@ -94,7 +94,6 @@ def test_what_is_refused_is_refused_with_all_arguments(machine: Architecture, ar
 
 
 @MACHINES
-@settings(deadline=None)
 @given(call=st.integers(0, NEWEST_KNOWN), arguments=st.lists(st.integers(0, 2**64 - 1), min_size=6, max_size=6))
 def test_every_other_call_is_allowed(machine: Architecture, call: int, arguments: list[int]) -> None:
     special = {machine.number(name) for name in (*ABSENT, *FORBIDDEN, "socket", "socketpair", "clone", "ioctl")}
@@ -140,7 +139,6 @@ def test_processes_and_threads_but_no_namespaces(machine: Architecture) -> None:
 
 
 @MACHINES
-@settings(deadline=None)
 @given(high=st.integers(0, 2**32 - 1))
 def test_no_feigned_input_whatever_stands_above(machine: Architecture, high: int) -> None:
     """A filter that compared all 64 bits could be got past (https://bugs.launchpad.net/snapd/+bug/1812973)."""

@@ -113,7 +113,7 @@ def _shares(hand: Hand) -> set[tuple[tuple[int, int], ...]]:
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=variant_id)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(seed=seeds)
 def test_settled_means_that_all_continuations_end_alike(variant: Variant, seed: int) -> None:
     rng = random.Random(seed)

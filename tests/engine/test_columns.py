@@ -56,14 +56,14 @@ def _hands(variant: Variant, rng: random.Random, share: float) -> list[Hand]:
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=variant_id)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(seed=seeds, share=st.floats(0, 0.99))
 def test_every_card_does_what_it_does_in_a_single_hand(variant: Variant, seed: int, share: float) -> None:
     rng = random.Random(seed)
     _play_both(_hands(variant, rng, share), rng)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=changed_rule_sets(), seed=seeds)
 def test_house_rules_are_known_too(data: dict[str, Any], seed: int) -> None:
     try:

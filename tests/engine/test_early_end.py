@@ -34,7 +34,7 @@ def _scores(hand: Hand) -> list[object]:
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=variant_id)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=seeds)
 def test_a_hand_that_ends_early_scores_what_it_would_at_its_end(variant: Variant, seed: int) -> None:
     rng = random.Random(seed)
@@ -93,7 +93,7 @@ def test_a_hand_is_not_settled_before_the_pass_even_where_no_card_has_points() -
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=variant_id)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(seed=seeds)
 def test_the_search_agrees_where_the_cheap_test_says_yes(variant: Variant, seed: int) -> None:
     rng = random.Random(seed)

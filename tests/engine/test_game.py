@@ -314,7 +314,7 @@ def _random_score(rules: Rules, rng: random.Random) -> HandScore:
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=variant_id)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=seeds)
 def test_every_game_ends_with_the_best(variant: Variant, seed: int) -> None:
     rules = rules_of(variant)
@@ -345,7 +345,7 @@ def test_every_game_ends_with_the_best(variant: Variant, seed: int) -> None:
         assert played >= source.target
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.integers(0, 110), min_size=4, max_size=4), st.lists(st.integers(0, 13), min_size=4, max_size=4))
 def test_turning_the_table_turns_the_result(totals: list[int], points: list[int]) -> None:
     rules = _rules("black_lady")

@@ -43,7 +43,7 @@ from tests.engine.strategies import (
 )
 
 every_rule_set = pytest.mark.parametrize("variant", VARIANTS, ids=variant_id)
-some_hands = settings(max_examples=15, deadline=None)
+some_hands = settings(max_examples=15)
 
 BLACK_LADY = compile_rules(rule_set("black_lady"))
 

@@ -32,7 +32,7 @@ def _node_by_node(hand: Hand, rng: random.Random) -> tuple[list[int], list[int]]
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=variant_id)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=seeds, share=st.floats(0, 1))
 def test_a_playout_is_a_hand_played_on_with_the_same_draws(variant: Variant, seed: int, share: float) -> None:
     rng = random.Random(seed)
@@ -48,7 +48,7 @@ def test_a_playout_is_a_hand_played_on_with_the_same_draws(variant: Variant, see
     assert after == before
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=changed_rule_sets(), seed=seeds)
 def test_a_playout_knows_house_rules_too(data: dict[str, Any], seed: int) -> None:
     try:

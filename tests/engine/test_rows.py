@@ -101,13 +101,13 @@ def _play_both(rules: Rules, rng: random.Random, early_end: bool) -> None:
 
 @pytest.mark.parametrize("early_end", [False, True])
 @pytest.mark.parametrize("variant", ONE_PACK, ids=variant_id)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(seed=seeds)
 def test_every_card_does_what_it_does_in_a_single_hand(variant: Variant, early_end: bool, seed: int) -> None:
     _play_both(rules_of(variant), random.Random(seed), early_end)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=changed_rule_sets(), seed=seeds, early_end=st.booleans())
 def test_house_rules_are_known_too(data: dict[str, Any], seed: int, early_end: bool) -> None:
     try:

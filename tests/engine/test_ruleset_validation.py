@@ -250,13 +250,13 @@ def _compiles_or_is_refused(data: dict[str, Any], seed: int) -> bool:
     return True
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(any_combination, seeds)
 def test_any_combination_compiles_or_is_refused(data: dict[str, Any], seed: int) -> None:
     _compiles_or_is_refused(data, seed)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(changed_rule_sets(), seeds)
 def test_changed_rule_set_compiles_or_is_refused(data: dict[str, Any], seed: int) -> None:
     _compiles_or_is_refused(data, seed)
@@ -269,7 +269,7 @@ _anything = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from([*PARAMETERS, "hand_size"]), _anything)
 def test_any_value_of_a_parameter_is_read_or_refused(name: str, value: Any) -> None:
     source = _read({name: value})

@@ -138,7 +138,7 @@ def _consistent_swaps(story: Story, seat: int, seen: Seen, rng: random.Random, t
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=variant_id)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=seeds)
 def test_hidden_cards_never_change_a_view(variant: Variant, seed: int) -> None:
     rng = random.Random(seed)

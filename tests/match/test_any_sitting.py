@@ -196,7 +196,7 @@ def check(replay: Replay, plan: SittingPlan) -> None:
     verify_replay(replay, plan.deal_seed, commitment(plan.deal_seed), plan.open_tables)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SEATED)
 def test_an_honest_record_of_any_sitting_passes_every_check(seated: tuple[SittingPlan, Wilds]) -> None:
     plan, replay = play(seated)
@@ -258,7 +258,7 @@ def tamper(line: dict[str, Any], chance: random.Random) -> None:
             container[place] = another(container[place], chance)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(SEATED, st.integers(0, 2**32))
 def test_no_change_to_a_replay_that_passes_moves_a_card_or_a_score(
     seated: tuple[SittingPlan, Wilds], seed: int

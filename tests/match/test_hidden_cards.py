@@ -93,7 +93,7 @@ DRAWN = {"seed": st.integers(0, 2**32), "at": st.integers(0, 5), "after": st.int
 
 
 @pytest.mark.parametrize("game", GAMES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(**DRAWN)
 def test_a_seat_is_sent_nothing_that_depends_on_hidden_cards(game: str, seed: int, at: int, after: int) -> None:
     rules = GAMES[game]
@@ -108,7 +108,7 @@ def test_a_seat_is_sent_nothing_that_depends_on_hidden_cards(game: str, seed: in
 
 
 @pytest.mark.parametrize("game", GAMES)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(**DRAWN)
 def test_no_byte_on_the_wire_depends_on_hidden_cards(game: str, seed: int, at: int, after: int) -> None:
     """Through real streams, over boards that are played one after the other."""
@@ -125,7 +125,7 @@ def test_no_byte_on_the_wire_depends_on_hidden_cards(game: str, seed: int, at: i
 
 
 @pytest.mark.parametrize("game", GAMES)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(**DRAWN | {"after": st.integers(1, 12)})
 def test_batches_over_many_tables_depend_on_no_hidden_card(game: str, seed: int, at: int, after: int) -> None:
     """Through real streams in lock-step: until somebody else plays another card because of the change, at whatever

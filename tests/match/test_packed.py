@@ -145,7 +145,7 @@ def test_a_line_too_many_is_named() -> None:
         unpack_replay(b"\x01" + frame + lines + b"\0")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from(KINDS), st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=4))
 def test_changed_bytes_are_an_error_or_a_replay(kind: str, edits: list[tuple[float, int]]) -> None:
     data = bytearray(pack_replay(replay(kind)))

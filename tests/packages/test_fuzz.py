@@ -61,7 +61,7 @@ def try_it(data: bytes, place: Path) -> None:
     assert not staging.exists() or os.listdir(staging) == []
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(edits=st.lists(edit, min_size=1, max_size=4), whole=st.booleans())
 def test_changed_tars(tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[str, int, int]], whole: bool) -> None:
     """Changed before they are compressed, where the checksum still fits, or after."""
@@ -69,13 +69,13 @@ def test_changed_tars(tmp_path_factory: pytest.TempPathFactory, edits: list[tupl
     try_it(data, tmp_path_factory.mktemp("x"))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(edits=st.lists(edit, min_size=1, max_size=4), kind=st.sampled_from(ZIPS))
 def test_changed_zips(tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[str, int, int]], kind: bytes) -> None:
     try_it(changed(kind, edits), tmp_path_factory.mktemp("x"))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.binary(max_size=1200), begin=st.sampled_from([b"", b"\x1f\x8b\x08", b"PK\3\4", b"PK\5\6"]))
 def test_noise(tmp_path_factory: pytest.TempPathFactory, data: bytes, begin: bytes) -> None:
     try_it(begin + data, tmp_path_factory.mktemp("x"))

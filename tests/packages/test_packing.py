@@ -44,7 +44,7 @@ trees = st.dictionaries(
 ).filter(lambda files: not any(one != other and other.startswith(one + "/") for one in files for other in files))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(files=trees)
 def test_what_was_packed_comes_out_as_the_same_version(tmp_path_factory: pytest.TempPathFactory, files: Files) -> None:
     place = tmp_path_factory.mktemp("x")

@@ -70,7 +70,7 @@ def voids(hand: Hand) -> set[tuple[int, int]]:
     }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(hands, st.integers(0, 10**6))
 def test_dealt_worlds_respect_what_is_known(hand: Hand, seed: int) -> None:
     *dealt, kitty = Known(seen_from(hand)).deal(random.Random(seed))
@@ -86,7 +86,7 @@ def test_dealt_worlds_respect_what_is_known(hand: Hand, seed: int) -> None:
             assert not {(seat, card // 13) for card in cards} & voids(hand)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(hands, st.integers(0, 10**6))
 def test_passed_cards_stay_where_they_went_until_they_are_played(hand: Hand, seed: int) -> None:
     if hand.passed is None:
@@ -101,7 +101,7 @@ def test_passed_cards_stay_where_they_went_until_they_are_played(hand: Hand, see
     assert dealt & left == left
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(hands, st.integers(0, 10**6))
 def test_world_is_a_hand_in_the_same_position(hand: Hand, seed: int) -> None:
     view = seen_from(hand)

@@ -23,7 +23,7 @@ def test_sides_of_two_meet_the_field_one_by_one() -> None:
     assert Counter(gauntlet(4, 2, 1, meetings=3)) == {(0, member): 3 for member in (1, 2, 3)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_every_champion_meets_the_same_groups_of_a_balanced_field(data: st.DataObject) -> None:
     seats = data.draw(st.integers(2, 11), label="seats")

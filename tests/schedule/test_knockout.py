@@ -46,7 +46,7 @@ def test_how_many_groups_each_stage_has(entrants: int, seats: int, advance: int,
     assert knockout_sizes(entrants, seats, advance) == sizes
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.data())
 def test_stages_lead_to_one_final_of_full_groups(data: st.DataObject) -> None:
     seats = data.draw(st.integers(2, 11), label="seats")
@@ -81,7 +81,7 @@ def test_stages_lead_to_one_final_of_full_groups(data: st.DataObject) -> None:
         left = on
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(2, 5), st.integers(0, 20), st.integers(0, 9999))
 def test_the_order_of_results_changes_nothing(seats: int, more: int, seed: int) -> None:
     entrants, chance = seats + more, random.Random(seed)

@@ -80,7 +80,7 @@ def test_matches_of_bots_and_pairs_stay_within_a_spread_and_nobody_waits_long(
     assert ladder.longest_wait <= PATIENCE * -(-entrants // seats) + 2
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.data())
 def test_any_field_is_served_alike(data: st.DataObject) -> None:
     seats = data.draw(st.integers(2, 8), label="seats")
@@ -142,7 +142,7 @@ def test_the_least_certain_leads_when_nobody_is_due() -> None:
     assert set(ladder_match(sure + unsure, 4, [], noise=NOISE)) == set("wxyz")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 9999))
 def test_the_order_of_contenders_changes_nothing(seed: int) -> None:
     ladder = Ladder(9, 4, seed=seed)

@@ -47,7 +47,7 @@ def test_the_ends_of_the_range(entrants: int, seats: int) -> None:
     assert widest_gap(entrants, matches) <= 6
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_any_size_is_balanced(data: st.DataObject) -> None:
     seats = data.draw(st.integers(2, 11), label="seats")
@@ -57,7 +57,7 @@ def test_any_size_is_balanced(data: st.DataObject) -> None:
     assert widest_gap(entrants, matches) <= 6
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(3, 5), st.integers(0, 15), st.integers(1, 12))
 def test_wanted_meetings_are_reached_without_playing_far_more(seats: int, more: int, meetings: int) -> None:
     entrants = seats + more

@@ -50,7 +50,7 @@ def fields(draw: st.DrawFn) -> Field:
     return Field(tuple(map(tuple, met)), may_rest, seats)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(fields())
 def test_tables_repeat_as_little_as_any_and_are_nearest_in_rank_then(field: Field) -> None:
     every = divisions(list(range(len(field.may_rest))), field.seats, field.byes)
@@ -91,7 +91,7 @@ def swiss(entrants: int, seats: int, stages: int, chance: random.Random) -> tupl
     return played, lots
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.data())
 def test_every_stage_is_full_and_byes_and_places_are_dealt_out_evenly(data: st.DataObject) -> None:
     seats = data.draw(st.integers(2, 11), label="seats")
@@ -132,7 +132,7 @@ def test_nobody_meets_anyone_twice_where_there_is_room(entrants: int, seats: int
     assert set(met.values()) == {1}
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(2, 5), st.integers(0, 9), st.integers(1, 4), st.integers(0, 9999))
 def test_the_order_of_results_changes_nothing(seats: int, more: int, stages: int, seed: int) -> None:
     entrants, chance = seats + more, random.Random(seed)

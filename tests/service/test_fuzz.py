@@ -85,7 +85,7 @@ def alive(service: Service, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
         assert submit(client, package()).number == 1
 
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @QUICK

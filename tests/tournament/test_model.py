@@ -436,7 +436,5 @@ def test_the_service_behaves_as_the_model(
         PLANS.extend(granted(desk, str(key)).plan for key in KEYS)
     run_state_machine_as_test(
         Service,
-        settings=settings(
-            max_examples=10, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
+        settings=settings(max_examples=10, stateful_step_count=25, suppress_health_check=list(HealthCheck)),
     )

@@ -137,7 +137,7 @@ def test_faults_stand_beside_the_bot_that_committed_them(store: Store, desk: Des
 
 
 def test_json_names_everything_and_rounds_nothing(store: Store, desk: Desk) -> None:
-    create(store, spec_of(match={"boards": 16}))
+    create(store, spec_of(match={"boards": 20}))
     for key in store.planned(ID):
         grant = granted(desk, str(key))
         bots = [Highest() if bot.entrant == 2 else Lowest() for bot in grant.plan.bots]

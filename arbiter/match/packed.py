@@ -230,7 +230,7 @@ class _Course:
         )
         if hand.phase is Phase.PASSING:
             passed = record.passed or () if record else [()] * rules.seats
-            hand.exchange([_pass(coder, hand.hands[seat], cards, rules) for seat, cards in enumerate(passed)])
+            hand.exchange([_pass(coder, hand.hands[seat], passed[seat], rules) for seat in range(rules.seats)])
         self._play(coder, hand, exceptions)
         chosen = self._choice(coder, hand)
         score = score_hand(rules, hand.penalty_taken, hand.bonus_taken, offenders=hand.offenders, moon=chosen)
@@ -266,9 +266,11 @@ class _Course:
         replay, record = self._replay, coder.record
         if replay.seatings.kind is not SeatingsKind.RANDOM:
             return replay.seatings.places(replay.rules, b"", self._board, replay.seating)
-        left = list(range(self._rules.seats))
-        places = record.places if record else left
-        return tuple([left.pop(coder.code(left.index(place) if record else 0, len(left))) for place in tuple(places)])
+        seats = range(self._rules.seats)
+        left = list(seats)
+        return tuple(
+            [left.pop(coder.code(left.index(record.places[seat]) if record else 0, len(left))) for seat in seats]
+        )
 
     def _exceptions(self, coder: _Coder) -> _Exceptions:
         record, seats = coder.record, self._rules.seats

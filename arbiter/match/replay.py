@@ -236,8 +236,9 @@ def hand_to_dict(hand: HandRecord) -> dict[str, Any]:
     if hand.passed is not None:
         line["passed"] = [format_cards(cards) for cards in hand.passed]
     line["tricks"] = [[trick.leader, format_cards(trick.cards), trick.winner, trick.points] for trick in hand.tricks]
-    if hand.offenders:
+    if hand.offenders or hand.unfinished:
         line["unfinished"] = format_cards(hand.unfinished)
+    if hand.offenders:
         line["offenders"] = list(hand.offenders)
     if hand.chosen_moon is not None:
         line["chosen_moon"] = hand.chosen_moon.value

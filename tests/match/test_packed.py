@@ -20,6 +20,7 @@ from arbiter.deals import Seatings, SeatingsKind
 from arbiter.engine import rule_set
 from arbiter.links import LocalLink
 from arbiter.match import (
+    HandRecord,
     Replay,
     ReplayError,
     hand_to_dict,
@@ -88,6 +89,23 @@ def test_a_hand_that_breaks_the_rules_stands_as_a_line_and_the_others_do_not() -
     packed = pack_replay(odd)
     assert unpack_replay(packed) == odd
     assert [json.loads(line)["points"] for line in lines_within(packed)] == [[26, 0, 0, 0]]
+
+
+SHORT: dict[str, Callable[[HandRecord], HandRecord]] = {
+    "a seat": lambda hand: replace(hand, places=hand.places[:-1]),
+    "a pass": lambda hand: replace(hand, passed=(hand.passed or ())[:-1]),
+    "a trick": lambda hand: replace(hand, tricks=hand.tricks[:-1]),
+    "an offence": lambda hand: replace(hand, tricks=hand.tricks[:-1], unfinished=hand.tricks[-1].cards[:2]),
+}
+
+
+@pytest.mark.parametrize("lacking", SHORT)
+def test_a_hand_that_lacks_something_is_kept_without_it(lacking: str) -> None:
+    plan = replace(plan_of(boards=2), seatings=Seatings(SeatingsKind.RANDOM, 3))
+    record = play(plan, [LocalLink(Uniform()) for _ in range(4)])
+    first, second = record.hands
+    changed = replay_of(plan, (SHORT[lacking](first), second), record.faults)
+    assert unpack_replay(pack_replay(changed)) == changed
 
 
 def test_hands_in_any_order_are_kept_in_it() -> None:

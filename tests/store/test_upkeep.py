@@ -44,8 +44,9 @@ def fill(store: Store) -> None:
     create(store)
     store.record(FIRST, leased(store, FIRST).attempt, result(FIRST, faults=(FAULT,)), after(1))
     store.record(FIRST, 1, result(FIRST, "otherwise"), after(2))
-    leased(store, SECOND, "w2")
+    # Before another worker is there, for whom it would be kept.
     store.release(THIRD, leased(store, THIRD).attempt, "starved", starved_entrant=1, max_attempts=1)
+    leased(store, SECOND, "w2")
     leased(store, FOURTH)
     store.expire_leases(ID, after(30))
     leased(store, SECOND, "w3", 30)

@@ -77,14 +77,14 @@ def test_a_worker_killed_in_mid_sitting_costs_time_and_nothing_else(
         worker = playing_worker(place, run)
         bots = bots_of(worker)
         os.kill(worker, signal.SIGKILL)
-        until(lambda: not set(bots) & set(place.processes()), "its bots end with it")
         tournament = newest(place)
-
+        # At once, while the sitting of the killed worker is still out.
         second = place.run("tournament", "resume", tournament)
         assert second.returncode == 2
         assert second.stdout == ""
         assert second.stderr.startswith(f"error: tournament {tournament} is in use by process {run.pid}")
         assert second.stderr.count("\n") == 1
+        until(lambda: not set(bots) & set(place.processes()), "its bots end with it")
 
         # Here, because the lease takes its time to end, and two tournaments on one database must not mind each other.
         undisturbed = request.getfixturevalue("undisturbed")

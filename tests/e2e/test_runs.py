@@ -39,9 +39,8 @@ def recorded(place: Place, tournament: str) -> int:
         return store.progress(tournament).recorded
 
 
-def end_in_mid_sitting(place: Place, process: subprocess.Popen[str], number: signal.Signals) -> str:
-    """Send a run a signal while a sitting is played; returns what it wrote to stderr before it ended."""
-    playing_worker(place, process)
+def end(place: Place, process: subprocess.Popen[str], number: signal.Signals) -> str:
+    """Send a run a signal that ends it; returns what it wrote to stderr before it ended."""
     process.send_signal(number)
     output, errors = process.communicate(timeout=30)
     assert output == ""
@@ -54,6 +53,15 @@ def end_in_mid_sitting(place: Place, process: subprocess.Popen[str], number: sig
 
     until(all_ended, "workers, Redis, cages and bots end with the run", place.described)
     return errors
+
+
+def check_in_use(place: Place, process: subprocess.Popen[str], tournament: str) -> None:
+    """Nobody else takes up what a run has; the run is stopped meanwhile, so that it can't come to its end first."""
+    process.send_signal(signal.SIGSTOP)
+    second = place.run("tournament", "resume", tournament)
+    assert (second.returncode, second.stdout) == (2, "")
+    assert second.stderr.startswith(f"error: tournament {tournament} is in use by process {process.pid}")
+    assert second.stderr.count("\n") == 1
 
 
 def check_page(text: str, tournament: str, data: Path) -> None:
@@ -78,12 +86,6 @@ def test_a_worker_killed_in_mid_sitting_costs_time_and_nothing_else(
         bots = bots_of(worker)
         os.kill(worker, signal.SIGKILL)
         tournament = newest(place)
-        # At once, while the sitting of the killed worker is still out.
-        second = place.run("tournament", "resume", tournament)
-        assert second.returncode == 2
-        assert second.stdout == ""
-        assert second.stderr.startswith(f"error: tournament {tournament} is in use by process {run.pid}")
-        assert second.stderr.count("\n") == 1
         until(lambda: not set(bots) & set(place.processes()), "its bots end with it")
 
         # Here, because the lease takes its time to end, and two tournaments on one database must not mind each other.
@@ -137,7 +139,10 @@ def test_a_run_that_is_ended_in_any_way_goes_on_where_it_was(
     done = 0
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         with place.start(*command) as run:
-            errors = end_in_mid_sitting(place, run, number)
+            playing_worker(place, run)
+            if number is signal.SIGKILL:
+                check_in_use(place, run, newest(place))
+            errors = end(place, run, number)
         tournament = newest(place)
         assert recorded(place, tournament) >= done
         done = recorded(place, tournament)
@@ -167,7 +172,8 @@ def test_a_knockout_killed_in_its_second_stage_comes_to_the_same_plan_and_standi
         until(lambda: len(store.tournaments()) == before + 1, "the plan is written")
         second = store.tournaments()[0].id
         until(lambda: len(store.matches(second)) == 2, "the final is planned")
-        end_in_mid_sitting(place, run, signal.SIGKILL)
+        playing_worker(place, run)
+        end(place, run, signal.SIGKILL)
     outcome = place.run("tournament", "resume", second, "--json")
     assert (outcome.returncode, outcome.stderr) == (0, "")
     assert standings(outcome.stdout) == standings(undisturbed.stdout)

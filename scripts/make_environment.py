@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "requirements" / "tools.txt"
+PACKAGES = ("arbiter", "workers")
 
 
 class SetupError(Exception):
@@ -31,6 +32,8 @@ def main() -> int:
     try:
         python = _virtual_environment(options.venv)
         _install(python, options.requirements, options.project)
+        if options.project:
+            _compile(python)
     except SetupError as error:
         print(f"error: {error}", file=sys.stderr)
         return 4
@@ -80,13 +83,19 @@ def _uv(python: Path) -> str | None:
 
 def _install_by_uv(uv: str, python: Path, requirements: Path, project: bool) -> bool:
     environment = _uv_environment(python)
-    uv_pip = [uv, "pip", "install", "--quiet", "--python", str(python)]
+    # Compiled like what pip installs. Many processes start from it, and bots can't keep what they compile.
+    uv_pip = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", str(python)]
     steps = [[*uv_pip, "--require-hashes", "-r", str(requirements)]]
     if project:
         # The pinned build backend, not the newest that an isolated build would fetch.
         steps.append([*uv_pip, "--require-hashes", "-r", str(TOOLS)])
         steps.append([*uv_pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
     return all(subprocess.run(step, env=environment, check=False).returncode == 0 for step in steps)
+
+
+def _compile(python: Path) -> None:
+    """Compile the checkout's own packages, which no installer does with an editable one."""
+    _run([str(python), "-m", "compileall", "-q", *(str(ROOT / package) for package in PACKAGES)])
 
 
 def _uv_environment(python: Path) -> dict[str, str]:

@@ -17,6 +17,7 @@ import psycopg
 
 from arbiter.store import Store
 from arbiter.store.tables import Table
+from tests.patience import PATIENCE
 
 _USER = "arbiter"
 
@@ -90,7 +91,7 @@ class Postgres:
                 stdout=log,
                 stderr=log,
             )
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 self.execute("SELECT 1")
@@ -105,11 +106,11 @@ class Postgres:
         """End it: SIGINT breaks all connections in order, SIGQUIT is as good as a crash."""
         assert self._process is not None
         self._process.send_signal(number)
-        self._process.wait(30)
+        self._process.wait(PATIENCE)
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [*_as_unprivileged(), str(self.programs / program), "-D", str(self._data), *arguments]
-        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
 
 
 def _name(url: str) -> str:

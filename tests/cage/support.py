@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-DEADLINE = 20.0  # seconds after which a test gives up waiting for something that must happen
+from tests.patience import PATIENCE
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def _echo(server: socket.socket) -> None:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Look again and again until something has come true; fail when it does not within the deadline."""
-    end = time.monotonic() + DEADLINE
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, "what was waited for did not happen"
         await asyncio.sleep(0.01)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from arbiter.cage import BotLoad, Load, LoadMeter
+from tests.patience import PATIENCE
 
 SPIN = "while True: pass"
 SPIN_AND_END = "import subprocess, sys\nwhile True: subprocess.run([sys.executable, '-S', '-c', 'sum(range(10**6))'])"
@@ -22,7 +23,6 @@ def spin():
 for _ in range(6): threading.Thread(target=spin).start()
 """
 SLEEP = "import time; time.sleep(600)"
-PATIENCE = 30.0
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 from arbiter.store import Store, TournamentState
 from tests.cli.conftest import Call, Outcome
 from tests.e2e.support import BOTS, SAMPLES, Place, tournament_file
+from tests.patience import PATIENCE
 from tests.tournament.support import ID, START, create
 
 FOUR = [SAMPLES / "lowest"] * 4
@@ -215,7 +216,7 @@ def test_an_interrupted_check_leaves_nothing(place: Place) -> None:
         while not place.run_folders():
             assert run.poll() is None
         run.terminate()
-        output, errors = run.communicate(timeout=30)
+        output, errors = run.communicate(timeout=PATIENCE)
     assert (run.returncode, output, errors) == (130, "", "")
     assert nothing_written(place.data)
     assert place.run_folders() == []

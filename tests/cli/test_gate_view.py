@@ -14,16 +14,15 @@ from arbiter.cli.gate_view import GateView
 from arbiter.store import Store
 from arbiter.tournament.gate import GateJudge
 from arbiter.tournament.gate_request import gate_spec
+from tests.patience import PATIENCE
 from tests.tournament.gates import GATE, better, create, make_bots, record, request_of
-
-DEADLINE = 20.0
 
 
 async def shown(view: GateView, store: Store, written: io.StringIO, wanted: str) -> None:
     """Follow a gate until something is to be seen."""
     following = asyncio.ensure_future(view.follow(store, GATE, dict))
     try:
-        async with asyncio.timeout(DEADLINE):
+        async with asyncio.timeout(PATIENCE):
             while wanted not in written.getvalue():
                 assert not following.done()
                 await asyncio.sleep(0.01)

@@ -24,8 +24,8 @@ from arbiter.engine import cards_of, compile_rules, format_cards, new_hand
 from arbiter.match import Replay, read_replay
 from tests.cli.conftest import Call
 from tests.match.replays import lines_of
+from tests.patience import PATIENCE
 
-PATIENCE = 30.0
 """Seconds until a terminal that does not show what it should is given up."""
 
 RIGHT, LEFT, DOWN, UP, PAGE_DOWN = "\x1b[C", "\x1b[D", "\x1b[B", "\x1b[A", "\x1b[6~"

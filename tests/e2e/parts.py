@@ -23,6 +23,7 @@ from arbiter.store import AttemptOutcome, Scope, SittingKey, Store, TournamentSt
 from arbiter.supervisor.redis import find_server
 from arbiter.tournament import report
 from tests.e2e.support import COMMAND, SAMPLES, Place, bots_of, environment, is_worker, new_place, until
+from tests.patience import PATIENCE
 from tests.postgres import Postgres, serving
 
 BOTS: Final = ("lowest", "uniform", "careful", "batch", "moonshooter")
@@ -31,9 +32,6 @@ _UP: Final = {"serve": "serving at", "coordinator": "coordinating", "worker": "1
 
 VISIBILITY: Final = 8
 """Seconds after which Redis hands out again what a worker still plays, or was frozen over."""
-
-PATIENCE: Final = 60.0
-"""Seconds that a part has to come up or to end, and a command to be done."""
 
 
 class Hosts(Protocol):

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import arbiter
+from tests.patience import PATIENCE
 
 REPOSITORY = Path(arbiter.__file__).parent.parent
 BOTS = REPOSITORY / "tests" / "bots"
 SAMPLES = REPOSITORY / "sample_bots"
 COMMAND = (sys.executable, "-m", "arbiter")
-DEADLINE = 60.0  # seconds after which a test gives up waiting for something that must happen
 SEED = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
 
@@ -73,7 +73,7 @@ class Place:
     def run(self, *arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
         """The command's outcome, with variables added to its environment."""
         with self.start(*arguments, **variables) as process:
-            output, errors = process.communicate(timeout=DEADLINE)
+            output, errors = process.communicate(timeout=PATIENCE)
         return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
     def start(self, *arguments: str | Path, **variables: str) -> subprocess.Popen[str]:
@@ -161,7 +161,7 @@ def playing_worker(place: Place, run: subprocess.Popen[str]) -> int:
 
 def until(condition: Callable[[], bool], what: str, why: Callable[[], str] = lambda: "") -> None:
     """Look again and again until something has come true; else say what did not, and why."""
-    end = time.monotonic() + DEADLINE
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, f"what must happen did not: {what} {why()}"
         time.sleep(0.02)

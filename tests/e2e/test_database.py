@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.support import new_place, playing_worker, standings
+from tests.patience import PATIENCE
 from tests.postgres import Postgres
 
 VARIABLE = "ARBITER_DATABASE_URL"
@@ -26,7 +27,7 @@ def test_a_run_outlives_its_database_and_comes_to_the_same_standings(
             said = process.stderr.readline()
         finally:
             postgres.start()
-        output, errors = process.communicate(timeout=90)
+        output, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, errors
         assert "trying again in" in said
         assert "Traceback" not in errors

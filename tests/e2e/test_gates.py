@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e.gates import BUG, copy_of_careful
 from tests.e2e.support import BOTS, SEED, Place, playing_worker, resume_arguments, until
+from tests.patience import PATIENCE
 
 SIZE = ("--seatings", "1", "--block-boards", "96", "--max-boards", "288", "--delta1", "1")
 """One drawn seating per board takes two sittings a block, so that few processes are started."""
@@ -92,7 +93,7 @@ def test_a_gate_that_is_stopped_has_no_verdict_and_goes_on_to_the_same(
     with place.start(*command) as run:
         playing_worker(place, run)
         run.send_signal(signal.SIGTERM)
-        output, errors = run.communicate(timeout=30)
+        output, errors = run.communicate(timeout=PATIENCE)
     assert run.returncode == 3
     assert output.startswith("no verdict: it was stopped before the test had an answer\n")
     assert ElementTree.parse(junit).getroot().get("skipped") == "1"

@@ -107,7 +107,6 @@ def versions(variables: dict[str, str]) -> dict[int, str]:
     return {version["number"]: version["state"] for version in listed}
 
 
-@pytest.mark.timeout(300)
 def test_from_the_first_version_to_a_better_one(
     host: Place, tokens: dict[str, str], bots: dict[str, Path], tmp_path: Path, stack: ExitStack
 ) -> None:

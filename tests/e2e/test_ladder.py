@@ -23,7 +23,6 @@ def fresh() -> Iterator[Place]:
         yield found
 
 
-@pytest.mark.timeout(300)
 def test_a_ladder_is_entered_played_stopped_and_gone_on_with(fresh: Place) -> None:
     lonely = fresh.run("ladder", "run", "--boards", "2")
     assert (lonely.returncode, "has 0 bots, and a table seats 4" in lonely.stderr) == (2, True)
@@ -42,7 +41,6 @@ def test_a_ladder_is_entered_played_stopped_and_gone_on_with(fresh: Place) -> No
     assert fresh.processes() == []
 
 
-@pytest.mark.timeout(300)
 def test_contestants_enter_folders_at_a_service_which_plays_them(fresh: Place, tmp_path: Path) -> None:
     file = tmp_path / "ladder.toml"
     file.write_text('name = "ladder"\nformat = "ladder"\n[match]\nboards = 2\nseatings = 1\n')

@@ -46,7 +46,7 @@ class Cuts:
                 self.left.pop(0)
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_links_that_are_cut_or_slow_cost_time_and_nothing_else(postgres: Postgres) -> None:
     if why := why_not():
         assert "CI" not in os.environ, why

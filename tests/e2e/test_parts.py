@@ -23,7 +23,6 @@ def place() -> Iterator[Place]:
         yield found
 
 
-@pytest.mark.timeout(300)
 def test_workers_that_are_asked_to_stop_finish_or_give_back_what_they_play(postgres: Postgres) -> None:
     size = Size(bots=4, seatings=6)
     with service(BOTS[: size.bots], ThisMachine(), postgres.programs) as found, Store.open(found.database) as store:

@@ -16,6 +16,7 @@ import yaml
 
 from tests.e2e.gates import BUG, copy_of_careful
 from tests.e2e.support import COMMAND, REPOSITORY, SEED, Place, environment
+from tests.patience import PATIENCE
 
 FILES = ("github.yml", "gitlab.yml")
 AT_A_SERVICE = ("github-service.yml", "gitlab-service.yml")
@@ -114,7 +115,7 @@ def test_a_pipeline_runs_its_gate(place: Place, tmp_path: Path, name: str, expec
     assert UNCAGED in script
     command = ["bash", "-e", "-c", script.replace(UNCAGED, "")]
     outcome = subprocess.run(
-        command, cwd=checkout, env=variables, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=checkout, env=variables, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert outcome.returncode == expected, outcome.stderr
     assert "no verdict: every board that may be played was played" in outcome.stdout

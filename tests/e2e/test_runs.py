@@ -26,6 +26,7 @@ from tests.e2e.support import (
     tournament_file,
     until,
 )
+from tests.patience import PATIENCE
 
 
 def newest(place: Place) -> str:
@@ -42,7 +43,7 @@ def recorded(place: Place, tournament: str) -> int:
 def end(place: Place, process: subprocess.Popen[str], number: signal.Signals) -> str:
     """Send a run a signal that ends it; returns what it wrote to stderr before it ended."""
     process.send_signal(number)
-    output, errors = process.communicate(timeout=30)
+    output, errors = process.communicate(timeout=PATIENCE)
     assert output == ""
     assert "Traceback" not in errors
 
@@ -91,7 +92,7 @@ def test_a_worker_killed_in_mid_sitting_costs_time_and_nothing_else(
         # Here, because the lease takes its time to end, and two tournaments on one database must not mind each other.
         undisturbed = request.getfixturevalue("undisturbed")
 
-        output, errors = run.communicate(timeout=60)
+        output, errors = run.communicate(timeout=PATIENCE)
     assert run.returncode == 0
     started_again, *expired = errors.splitlines()
     assert "killed by SIGKILL" in started_again
@@ -116,7 +117,7 @@ def test_a_worker_that_is_frozen_for_a_while_costs_no_bot_its_game(
         os.kill(worker, signal.SIGSTOP)
         time.sleep(3.0)  # longer than the hard stop, shorter than a lease
         os.kill(worker, signal.SIGCONT)
-        output, _ = run.communicate(timeout=60)
+        output, _ = run.communicate(timeout=PATIENCE)
     assert run.returncode == 0
     assert standings(output) == undisturbed
 

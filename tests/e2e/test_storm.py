@@ -9,7 +9,7 @@ from tests.e2e.storm import weather
 from tests.postgres import Postgres
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_a_short_storm_loses_nothing_and_leaves_nothing(postgres: Postgres) -> None:
     outcome = weather(Size(bots=4, seatings=8, tournaments=1), kills=12, seed=7, programs=postgres.programs)
     assert sum(outcome.done.values()) == 12

@@ -133,7 +133,6 @@ def test_from_a_clean_machine_to_an_active_version(place: Place, base: Path, tmp
         assert gone.stderr.count("\n") == 1
 
 
-@pytest.mark.timeout(300)
 def test_two_submissions_at_once_in_one_folder_both_come_to_an_end(fresh: Place) -> None:
     """One of them holds the versions first, and is not there for the other's."""
     running = [fresh.start("bot", "submit", SAMPLES / name) for name in ("lowest", "uniform")]

@@ -62,7 +62,6 @@ def test_the_compiled_engine_is_the_one_that_runs(built: Path) -> None:
     assert python(built, "-c", WHICH).stdout.split() == ["True", str(built / "arbiter" / "engine" / "__init__.py")]
 
 
-@pytest.mark.timeout(300)
 def test_the_compiled_engine_passes_the_tests_of_the_rules(built: Path) -> None:
     done = python(built, "-m", "pytest", "-p", "no:cacheprovider", *TRIED)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -20,6 +20,7 @@ from typing import Any
 import arbiter
 from arbiter.cage.seccomp import ABSENT, FORBIDDEN, this_architecture
 from tests.cage.support import alive_in, open_folder
+from tests.patience import PATIENCE
 
 PROJECT = Path(arbiter.__file__).parents[1]
 HERE = Path(__file__).parent
@@ -138,7 +139,7 @@ def service(user: str, bubblewrap: str) -> Iterator[Service]:
         yield running
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 def _tools(place: Path, bubblewrap: str) -> Path:

@@ -21,6 +21,7 @@ from arbiter.match import Clock, SittingRecord, Starved, play_sitting
 from arbiter.match.clock import RunningClock
 from arbiter.match.starvation import PULSE, VOID_SHARE, lost_seconds
 from tests.match.support import BentLink, Uniform, check, plan_of
+from tests.patience import PATIENCE
 
 IDLE = BotLoad(cpu=0.0, waited=0.0)
 
@@ -194,7 +195,7 @@ def test_waiting_is_believed_only_where_a_control_group_counts(counted: float | 
         assert fault.code is FaultCode.TIMEOUT
     else:
         with pytest.raises(Starved):
-            asyncio.run(asyncio.wait_for(sitting, 30))
+            asyncio.run(asyncio.wait_for(sitting, PATIENCE))
 
 
 class Machine:

@@ -16,9 +16,9 @@ import pytest
 from arbiter.cage import Snapshot, take_snapshot, verify_snapshot
 from arbiter.errors import InfrastructureError
 from arbiter.packages import BotCache, FileHeader, Receiver, TransferError, VersionMissing, parts_of_version
+from tests.patience import PATIENCE
 
 SIZE = 1000
-DEADLINE = 30.0
 
 
 class Source:
@@ -163,7 +163,7 @@ def test_many_at_once_fetch_once_and_all_get_it(source: Source, tmp_path: Path) 
 
     async def test() -> None:
         caches = [BotCache(tmp_path / "cache", source.fetch) for _ in range(8)]
-        async with asyncio.timeout(DEADLINE):
+        async with asyncio.timeout(PATIENCE):
             await asyncio.gather(*(use(cache, digests) for cache in caches))
 
     asyncio.run(test())
@@ -181,7 +181,7 @@ def test_a_cache_that_is_far_too_small_serves_all_the_same(source: Source, tmp_p
                 assert verify_snapshot(folder)
 
     async def test() -> None:
-        async with asyncio.timeout(DEADLINE):
+        async with asyncio.timeout(PATIENCE):
             await asyncio.gather(*(use(digest) for digest in digests))
 
     asyncio.run(test())

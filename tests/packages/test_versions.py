@@ -24,6 +24,7 @@ from arbiter.errors import InfrastructureError
 from arbiter.packages import FileVersions, ForeignContents, VersionMissing, Versions
 from arbiter.packages.objects import ObjectVersions
 from tests.packages.archives import GOOD
+from tests.patience import PATIENCE
 
 Make = Callable[[], Versions]
 NOWHERE = "0" * 64
@@ -230,12 +231,12 @@ def test_nothing_is_swept_while_it_is_put(tmp_path: Path, monkeypatch: pytest.Mo
     def slow(*arguments: object) -> Snapshot:
         snapshot = take_snapshot(*arguments)  # type: ignore[arg-type]  # the store's own
         found.set()
-        assert locked.wait(60), "the sweep did not get as far as the lock"
+        assert locked.wait(PATIENCE), "the sweep did not get as far as the lock"
         return snapshot
 
     def lock(file: IO[bytes], how: int) -> None:
         if how == fcntl.LOCK_EX:
-            assert found.wait(60)
+            assert found.wait(PATIENCE)
             with pytest.raises(BlockingIOError):  # what it would wait for is held
                 original(file, how | fcntl.LOCK_NB)
             locked.set()

@@ -15,6 +15,7 @@ from arbiter.engine import OPTIONS, RULE_SETS, RuleSet, cards_of, mask_of, rule_
 from arbiter.errors import UsageError
 from arbiter.sdk import BaseBot
 from sample_bots import NAMES, folder
+from tests.patience import PATIENCE
 from tests.sample_bots.bots import fresh
 from tests.sample_bots.sitting import Board, Sitting
 
@@ -56,7 +57,7 @@ def test_bots_are_programs_that_look_for_an_arbiter() -> None:
         for name in NAMES
     ]
     for program in started:
-        _, printed = program.communicate(timeout=60)
+        _, printed = program.communicate(timeout=PATIENCE)
         assert "ARBITER_ADDRESS is not set" in printed
         assert program.returncode == 2
 

@@ -13,6 +13,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from arbiter.service.messages import required_fields
 from arbiter.store import Scope
+from tests.patience import PATIENCE
 from tests.service.test_fuzz import INPUTS, METHODS, SERVICES
 from tests.service.test_registry import Service, package, refusal, serving, submit
 from tests.tournament.support import ID, create
@@ -83,7 +84,7 @@ def sent(service: Service, method: str, values: dict[str, object]) -> grpc.RpcEr
     with grpc.insecure_channel(service.address) as channel:
         ask: grpc.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(method)
         metadata = (("authorization", f"Bearer {service.token('ada', Scope.HOST)}"),)
-        answers = ask(iter([message.SerializeToString()]), metadata=metadata, timeout=60)
+        answers = ask(iter([message.SerializeToString()]), metadata=metadata, timeout=PATIENCE)
         try:
             next(answers)
         except grpc.RpcError as error:

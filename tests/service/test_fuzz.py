@@ -60,7 +60,7 @@ def call(service: Service, method: str, messages: Iterable[bytes], scope: Scope 
     with grpc.insecure_channel(service.address) as channel:
         ask: grpc.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(method)
         answers = ask(
-            iter(messages), metadata=(("authorization", f"Bearer {service.token('mallory', scope)}"),), timeout=20
+            iter(messages), metadata=(("authorization", f"Bearer {service.token('mallory', scope)}"),), timeout=60
         )
         try:
             for _ in answers:

@@ -17,6 +17,7 @@ from arbiter.api.tournament.v1 import tournament_pb2_grpc
 from arbiter.service import tournament_service
 from arbiter.service.heavy import THREADS
 from arbiter.store import Store
+from tests.patience import PATIENCE
 from tests.service.test_registry import Service
 from tests.service.test_registry import service as service  # a fixture
 from tests.store.support import create
@@ -33,7 +34,7 @@ class Exports:
 
     def write(self, store: Store, tournament: str, sink: BinaryIO) -> None:
         self.begun.put(tournament)
-        assert self.go_on.wait(60)
+        assert self.go_on.wait(PATIENCE)
         sink.write(tournament.encode())
 
 
@@ -57,7 +58,7 @@ class Caller:
 
     def look(self) -> bool:
         """A light call; whether it was answered."""
-        bots = self.registry.ListBots(registry_pb2.ListBotsRequest(), metadata=self.metadata, timeout=60)
+        bots = self.registry.ListBots(registry_pb2.ListBotsRequest(), metadata=self.metadata, timeout=PATIENCE)
         return len(bots.bots) == 0
 
 
@@ -74,7 +75,7 @@ def test_a_light_call_is_answered_while_all_threads_are_busy(
     service: Service, calls: ExitStack, exports: Exports
 ) -> None:
     busy = [Caller(service, f"owner{number}", calls).export(f"cup-{number}") for number in range(THREADS + 2)]
-    begun = {exports.begun.get(timeout=30) for _ in range(THREADS)}
+    begun = {exports.begun.get(timeout=PATIENCE) for _ in range(THREADS)}
     assert len(begun) == THREADS
     for owner in ("owner1", "other"):
         assert Caller(service, owner, calls).look()
@@ -86,9 +87,9 @@ def test_a_light_call_is_answered_while_all_threads_are_busy(
 def test_nobody_waits_for_all_that_another_asks_for(service: Service, calls: ExitStack, exports: Exports) -> None:
     ada, bob = (Caller(service, owner, calls) for owner in ("ada", "bob"))
     greedy = [ada.export(f"cup-{number}") for number in range(THREADS + 2)]
-    first = exports.begun.get(timeout=30)
+    first = exports.begun.get(timeout=PATIENCE)
     theirs = bob.export(CUP)
-    assert exports.begun.get(timeout=30) == CUP
+    assert exports.begun.get(timeout=PATIENCE) == CUP
     assert ada.look()
     assert exports.begun.empty(), "one of an owner at a time"
     exports.go_on.set()
@@ -103,7 +104,7 @@ def test_who_hangs_up_does_not_get_a_second_thread(service: Service, calls: Exit
     for number in range(THREADS):
         call = ada.export(f"cup-{number}")
         if number == 0:
-            assert exports.begun.get(timeout=30) == "cup-0"
+            assert exports.begun.get(timeout=PATIENCE) == "cup-0"
         call.cancel()  # type: ignore[attr-defined]  # it is the call itself
         assert ada.look()
     last = ada.export(CUP)

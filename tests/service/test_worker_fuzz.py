@@ -24,6 +24,7 @@ from arbiter.service import WorkerServer, WorkerTokens
 from arbiter.store import Scope, Store
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import Desk
+from tests.patience import PATIENCE
 from tests.service.test_fuzz import filled
 from tests.tournament.support import ID, create, spec_of
 
@@ -51,7 +52,7 @@ class Workers:
     def call(self, method: str, message: bytes) -> grpc.StatusCode:
         ask: grpc.StreamStreamMultiCallable[bytes, bytes] = self._channel.stream_stream(method)
         try:
-            list(ask(iter([message]), metadata=self._metadata, timeout=60))
+            list(ask(iter([message]), metadata=self._metadata, timeout=PATIENCE))
         except grpc.RpcError as error:
             return error.code()
         return grpc.StatusCode.OK

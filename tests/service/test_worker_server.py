@@ -26,6 +26,7 @@ from arbiter.service import WorkerServer, WorkerTokens
 from arbiter.store import Recorded, Scope, SittingKey, SittingState, Store, StoreError
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import Desk
+from tests.patience import PATIENCE
 from tests.tournament.support import ID, create, packed_of, played, spec_of
 
 SERVICE = "arbiter.api.worker.v1.WorkerService"
@@ -104,7 +105,7 @@ def test_of_a_call_without_the_token_nothing_is_read(store: Store) -> None:
         ask: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(f"/{SERVICE}/ReportSitting")
         call = ask(metadata=bearer("wrong"))  # which sends no message, and says of none that it is the last
         with refused(grpc.StatusCode.UNAUTHENTICATED, "set ARBITER_WORKER_TOKEN"):
-            await asyncio.wait_for(call.read(), 30)
+            await asyncio.wait_for(call.read(), PATIENCE)
 
     served(store, Desk(store), test)
 

@@ -26,6 +26,7 @@ from arbiter.errors import ArbiterError, InfrastructureError, UsageError
 from arbiter.supervisor.children import Child, Command
 from arbiter.supervisor.keeper import Ended, Event, Started
 from arbiter.supervisor.redis import EmbeddedRedis, check_redis, find_server, hide_passwords
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def test_it_comes_back_at_the_same_url(folder: Path) -> None:
                 assert isinstance(await events.get(), Ended)
                 second = await events.get()
                 assert isinstance(second, Started)
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(PATIENCE):
                     while not await answers(redis.url):
                         await asyncio.sleep(0.01)
                 assert (await client.info("server"))["process_id"] == second.pid
@@ -118,7 +119,7 @@ def send_and_receive(url: str) -> object:
     with Connection(url) as connection, connection.SimpleQueue("sittings") as messages:
         messages.put({"hand": 1})
         try:
-            message = messages.get(timeout=20)
+            message = messages.get(timeout=PATIENCE)
         except queue.Empty:
             pytest.fail("no message came back")
         message.ack()
@@ -199,7 +200,7 @@ async def locked_redis(folder: Path) -> AsyncIterator[Path]:
     options = ["--port", "0", "--unixsocket", str(path), "--save", "", "--dir", str(folder)]
     child = Child(Command("redis", [str(find_server()), *options, "--requirepass", "s3cret/@"], folder / "log"))
     try:
-        async with Redis(unix_socket_path=str(path), password="s3cret/@") as client, asyncio.timeout(20):
+        async with Redis(unix_socket_path=str(path), password="s3cret/@") as client, asyncio.timeout(PATIENCE):
             while True:
                 try:
                     await client.ping()

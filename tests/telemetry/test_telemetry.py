@@ -19,13 +19,14 @@ import arbiter
 from arbiter.errors import InfrastructureError, UsageError
 from arbiter.telemetry import Endpoint, metrics
 from arbiter.telemetry.logs import JsonFormatter, log_context, set_up_logging
+from tests.patience import PATIENCE
 
 REPOSITORY = Path(arbiter.__file__).parent.parent
 
 
 def get(address: str, path: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(f"http://{address}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=PATIENCE) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:

@@ -21,10 +21,10 @@ from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import CelerySender, Coordinator, Desk, Grant, Lead, coordinator
 from arbiter.tournament.coordinator import leads_of
 from arbiter.tournament.leading import process_name
+from tests.patience import PATIENCE
 from tests.postgres import Postgres
 from tests.tournament.support import ID, START, create, granted, report, spec_of
 
-DEADLINE = 20.0
 SERVICE = "test"
 QUEUE = Route().queue(SERVICE) + f"\x06\x16{Priority.TOURNAMENT}"
 """The key that Redis has for it: kombu adds the priority."""
@@ -68,7 +68,7 @@ class Queue:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Look again and again; the coordinator must not have ended."""
-        async with asyncio.timeout(DEADLINE):
+        async with asyncio.timeout(PATIENCE):
             while not condition():
                 await asyncio.sleep(0.01)
 
@@ -167,7 +167,7 @@ def test_a_tournament_is_completed_with_its_last_sitting(store: Store, desk: Des
     async def test(folder: Path) -> None:
         async with queue(folder, store, desk) as sent:
             player = asyncio.ensure_future(sent.play())
-            assert await asyncio.wait_for(sent.ended, DEADLINE) is TournamentState.COMPLETED
+            assert await asyncio.wait_for(sent.ended, PATIENCE) is TournamentState.COMPLETED
             player.cancel()
 
     with_redis(test)
@@ -181,7 +181,7 @@ def test_what_is_enough_ends_the_tournament_and_the_rest_is_not_played(store: St
     async def test(folder: Path) -> None:
         async with queue(folder, store, desk, lambda: store.progress(ID).recorded >= 3) as sent:
             player = asyncio.ensure_future(sent.play())
-            assert await asyncio.wait_for(sent.ended, DEADLINE) is TournamentState.COMPLETED
+            assert await asyncio.wait_for(sent.ended, PATIENCE) is TournamentState.COMPLETED
             player.cancel()
 
     with_redis(test)
@@ -254,7 +254,7 @@ def test_a_redis_that_goes_away_is_waited_for(store: Store, desk: Desk) -> None:
             assert not sent.ended.done()
             async with EmbeddedRedis(folder):
                 player = asyncio.ensure_future(sent.play())
-                assert await asyncio.wait_for(sent.ended, DEADLINE) is TournamentState.COMPLETED
+                assert await asyncio.wait_for(sent.ended, PATIENCE) is TournamentState.COMPLETED
                 player.cancel()
                 sent.sender.close()
                 sent.client.close()
@@ -323,7 +323,7 @@ def test_a_coordinator_goes_from_stage_to_stage_and_another_goes_on_where_it_was
         async with queue(folder, store, desk) as sent:
             sent.client.flushall()
             player = asyncio.ensure_future(sent.play())
-            assert await asyncio.wait_for(sent.ended, DEADLINE) is TournamentState.COMPLETED
+            assert await asyncio.wait_for(sent.ended, PATIENCE) is TournamentState.COMPLETED
             player.cancel()
 
     with_redis(test)
@@ -341,6 +341,6 @@ def test_the_coordinator_ends_when_the_host_stops_the_tournament(
         async with queue(folder, store, desk) as sent:
             await sent.until(lambda: bool(sent.waiting()))
             store.set_state(ID, state, now=START)
-            assert await asyncio.wait_for(sent.ended, DEADLINE) is state
+            assert await asyncio.wait_for(sent.ended, PATIENCE) is state
 
     with_redis(test)

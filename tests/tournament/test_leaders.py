@@ -18,12 +18,10 @@ from arbiter.store import Recorded, SittingKey, Store, StoreUnavailable, Tournam
 from arbiter.store.database import Database
 from arbiter.store.tables import LeadershipRow, SittingRow, TournamentRow
 from arbiter.tournament import Desk, Grant
+from tests.patience import PATIENCE
 from tests.tournament.leaders import MATTER
 from tests.tournament.stages import play_on
 from tests.tournament.support import ID, create, report, spec_of
-
-DEADLINE = 120.0
-
 
 FORMAT = spec_of(5, boards=1, format="knockout")
 
@@ -78,7 +76,7 @@ class Scene:
 
     def next_leader(self, than: int) -> tuple[str, int]:
         """Wait for a term after this one."""
-        deadline = time.monotonic() + DEADLINE
+        deadline = time.monotonic() + PATIENCE
         while (found := self.leader())[1] <= than:
             assert time.monotonic() < deadline, "nobody takes the lead"
             time.sleep(0.02)
@@ -90,7 +88,7 @@ class Scene:
 
     def play(self, undisturbed: Undisturbed, *, until: int) -> None:
         """Be the workers: report what is sent until so many sittings are recorded, or the tournament is over."""
-        desk, deadline = Desk(self.store), time.monotonic() + DEADLINE
+        desk, deadline = Desk(self.store), time.monotonic() + PATIENCE
         while self.store.progress(ID).recorded < until:
             assert time.monotonic() < deadline, "nothing is sent any more"
             for _, _, sitting in self.lines()[self._read :]:
@@ -147,7 +145,7 @@ def scene(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
             schema.close()
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_one_coordinator_leads_and_what_the_others_write_is_refused(scene: Scene, undisturbed: Undisturbed) -> None:
     """fastchess#842: the schedule is completed whatever becomes of a process."""
     for number in range(3):
@@ -169,7 +167,7 @@ def test_one_coordinator_leads_and_what_the_others_write_is_refused(scene: Scene
     assert scene.store.tournament(ID).state is TournamentState.COMPLETED
     for name, process in scene.processes.items():
         if name != second:
-            assert (process.communicate(timeout=DEADLINE)[0], process.returncode) == ("completed\n", 0)
+            assert (process.communicate(timeout=PATIENCE)[0], process.returncode) == ("completed\n", 0)
     assert len({first, second}) == len({second, third}) == 2
     by_first = {term for term, name, _ in scene.lines()[sent:] if name == first}
     assert first_term not in by_first, "who was stopped sends nothing of its old term"

@@ -425,7 +425,6 @@ class Service(RuleBasedStateMachine):
         assert self.store.progress(ID).done
 
 
-@pytest.mark.timeout(300)
 def test_the_service_behaves_as_the_model(
     target: str, store: Store, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

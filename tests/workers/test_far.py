@@ -19,6 +19,7 @@ from arbiter.service import WorkerServer, WorkerTokens, tls
 from arbiter.store import AttemptOutcome, Scope, SittingKey, SittingState, Store
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import Desk
+from tests.patience import PATIENCE
 from tests.tournament.support import ID
 from tests.workers.test_work import LOWEST, SLOW, create, until
 from workers import line as line_module
@@ -184,7 +185,7 @@ def test_a_link_that_breaks_in_the_middle_of_a_bot_is_taken_up_again(
     create(host.store, host.bots, [big, LOWEST, LOWEST, LOWEST])
 
     async def test() -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             async with host.serving() as address, Cutting(address) as relay, far_worker(host, relay.address) as worker:
                 relay.cut_after(4 << 20)
                 await worker.work(FIRST)

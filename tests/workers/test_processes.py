@@ -26,6 +26,7 @@ from arbiter.supervisor.redis import EmbeddedRedis
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import CelerySender, Desk
 from tests.cage.support import make_bot, open_folder
+from tests.patience import PATIENCE
 from tests.telemetry.test_telemetry import get
 from tests.tournament.support import ID
 from tests.workers.test_work import LOWEST, REPOSITORY, SILENT, SLOW, create, until
@@ -225,7 +226,7 @@ def test_sigterm_lets_it_finish_and_take_nothing_more(store: Store, bots: FileVe
         worker = place.start()
         await until(lambda: bool(list(place.folder.glob("s-*"))))
         worker.terminate()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             assert await worker.wait() == 0
         assert place.unacknowledged() == 0
 
@@ -253,7 +254,7 @@ def test_a_second_signal_makes_it_give_the_sitting_back(
             await until(lambda: "ask again to hurry" in place.said())
             assert place.leased() == KEYS[:1]
             os.kill(worker.pid, second)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE):
                 assert await worker.wait() == 0
             assert place.unacknowledged() == 0
             assert list(place.folder.glob("s-*")) == []
@@ -271,7 +272,7 @@ def test_a_worker_ends_after_so_many_sittings(store: Store, bots: FileVersions) 
         for key in KEYS:
             place.send(key)
         worker = place.start(ARBITER_WORKER_RECYCLE="2")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             assert await worker.wait() == 0
         assert place.unacknowledged() == 0
         assert place.present() == []
@@ -309,7 +310,7 @@ def test_a_worker_that_waits_for_redis_stops_when_it_is_told_to(store: Store, bo
         worker = place.start()
         await until(lambda: "can't be reached, trying again" in place.said())
         worker.terminate()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             assert await worker.wait() == 0
 
     at(store, bots, test, with_redis=False)

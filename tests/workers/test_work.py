@@ -34,6 +34,7 @@ from arbiter.store import (
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import Desk, Grant, plan_tournament
 from tests.cage.support import make_bot, open_folder
+from tests.patience import PATIENCE
 from tests.tournament.support import ID, START, granted, packed_of, played, spec_of
 from workers import work as work_module
 from workers.settings import WorkerSettings
@@ -58,7 +59,6 @@ class Silent(Bot):
 
 run(Silent())
 """
-DEADLINE = 60.0
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def at_work(
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(DEADLINE):
+    async with asyncio.timeout(PATIENCE):
         while not condition():
             await asyncio.sleep(0.01)
 

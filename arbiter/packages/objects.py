@@ -7,6 +7,7 @@ and for S3 the extra ``s3``.
 from __future__ import annotations
 
 import contextlib
+import errno
 import tempfile
 import threading
 import time
@@ -16,10 +17,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
 import fsspec  # type: ignore[import-untyped]  # has no types of its own, and nobody publishes stubs
+from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]  # likewise
 
 from arbiter.cage import Snapshot, SnapshotLimits
 from arbiter.errors import InfrastructureError
 from arbiter.packages.limits import CHUNK, PackageError, PackageLimits
+from arbiter.packages.marking import first_word
 from arbiter.packages.packing import pack
 from arbiter.packages.unpacking import unpacked_files
 from arbiter.packages.versions import DIGEST, MARK, UNREFERENCED_AGE, FileVersions, VersionMissing, check_owner
@@ -55,8 +58,8 @@ class ObjectVersions:
         self._writing: Final = threading.Lock()
 
     def claim(self, database: str) -> None:
-        """See `Versions.claim`. Of two that take an empty store at one moment the later one has it, as every further
-        claim finds.
+        """See `Versions.claim`. Of two that take an empty store at one moment one has it, where the store can write on
+        condition that nothing is there, as S3 can. Elsewhere the later one has it, as the other's next claim finds.
 
         Raises:
             InfrastructureError: the store can't be reached.
@@ -69,9 +72,24 @@ class ObjectVersions:
             except FileNotFoundError:
                 with self._writing:
                     self._files.makedirs(self._root, exist_ok=True)
-                    self._files.pipe_file(mark, database.encode())
+                    self._take(mark, database)
+                self._files.invalidate_cache()
                 held = self._files.cat_file(mark)
-        check_owner(held.decode(), database, *map(self._files.unstrip_protocol, (self._root, mark)))
+        check_owner(held.decode().strip(), database, *map(self._files.unstrip_protocol, (self._root, mark)))
+
+    def _take(self, mark: str, database: str) -> None:
+        """Write whose the store is, unless somebody was quicker."""
+        if isinstance(self._files, LocalFileSystem):  # which would look first and then write
+            first_word(Path(mark), database)
+            return
+        try:
+            self._files.pipe_file(mark, database.encode(), mode="create")
+        except FileExistsError:
+            return
+        except OSError as error:
+            if error.errno != errno.ENOSYS:
+                raise
+            self._files.pipe_file(mark, database.encode())
 
     def put(self, folder: Path, limits: SnapshotLimits | None = None) -> Snapshot:
         """See `Versions.put`. The object appears whole or not at all, as fsspec's transactions see to it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import logging
 import os
@@ -17,6 +18,7 @@ from typing import IO
 
 import fsspec  # type: ignore[import-untyped]  # has no types of its own, and nobody publishes stubs
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem  # type: ignore[import-untyped]  # likewise
 from moto.server import ThreadedMotoServer
 
 from arbiter.cage import Snapshot, take_snapshot, verify_snapshot
@@ -165,6 +167,43 @@ def test_of_databases_that_take_a_folder_at_once_one_has_it(tmp_path: Path) -> N
         thread.join()
     assert len(won) == 1
     assert (tmp_path / "versions" / ".database").read_text() == f"{won[0]}\n"
+
+
+@pytest.mark.parametrize("make", ["objects in memory", "objects in files", "objects in S3"], indirect=True)
+def test_of_databases_that_both_found_an_empty_store_of_objects_one_has_it(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = "1" * 32, "2" * 32
+    later = make()
+    assert isinstance(later, ObjectVersions)
+    make_folders = later._files.makedirs
+
+    def quicker(*arguments: object, **options: object) -> None:
+        make().claim(first)
+        make_folders(*arguments, **options)
+
+    monkeypatch.setattr(later._files, "makedirs", quicker)
+    with pytest.raises(ForeignContents):
+        later.claim(second)
+    make().claim(first)
+
+
+def test_a_store_that_can_not_write_on_a_condition_is_taken_all_the_same(tmp_path: Path) -> None:
+    """Such as an S3 of other makers."""
+
+    class Unconditional(MemoryFileSystem):  # type: ignore[misc]  # has no types
+        protocol = "unconditional"
+
+        def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **options: object) -> None:
+            if mode == "create":
+                raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+            super().pipe_file(path, value, **options)
+
+    fsspec.register_implementation("unconditional", Unconditional, clobber=True)
+    url = f"unconditional://{uuid.uuid4().hex}/bots"
+    ObjectVersions(url, FileVersions(tmp_path / "cache"), tmp_path / "staging").claim("1" * 32)
+    with pytest.raises(ForeignContents):
+        ObjectVersions(url, FileVersions(tmp_path / "cache"), tmp_path / "staging").claim("2" * 32)
 
 
 def test_a_store_of_objects_that_is_away_is_said(tmp_path: Path) -> None:

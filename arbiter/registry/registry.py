@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -14,7 +13,7 @@ from arbiter.identity import Forbidden
 from arbiter.packages import PackageLimits, unpacked
 from arbiter.packages import Versions as Contents
 from arbiter.registry.uploads import Declared, Uploads
-from arbiter.store import AuditEntry, Quota, Scope, Store, Submission, Token, Version, VersionState
+from arbiter.store import AuditEntry, Quota, Request, Scope, Store, Submission, Token, Version, VersionState
 
 MAX_MESSAGE: Final = 1000
 MAX_COMMIT: Final = 64
@@ -77,9 +76,10 @@ class Registry:
             )
             self._store.versions.check(submission, self._quota, now)  # before anything of it is kept
             snapshot = self._contents.put(found.folder)
-            version = self._store.versions.receive(replace(submission, digest=snapshot.digest), self._quota, now)
-        if version.created_at == now:  # and not by the same request before
-            self._note(token, "bot.submit", version, now, snapshot.digest)
+            with self._store.together() as part:
+                version = part.versions.receive(replace(submission, digest=snapshot.digest), self._quota, now)
+                if version.created_at == now:  # and not by the same request before
+                    _note(part, token, "bot.submit", version, now, snapshot.digest)
         return version
 
     def log(self, token: Token, bot: str, number: int) -> str:
@@ -101,13 +101,15 @@ class Registry:
         """
         version = self._store.versions.get(bot, number)
         _check_owner(token, version)
-        retire = partial(self._store.versions.move, bot, number, VersionState.RETIRED, now)
-        if self._store.requests.once(token.owner, request_id, "RetireVersion", version.name, retire, now):
-            self._note(token, "bot.retire", version, now)
+        with self._store.once(Request(token.owner, request_id, "RetireVersion", version.name), now) as part:
+            if part is not None:
+                part.versions.move(bot, number, VersionState.RETIRED, now)
+                _note(part, token, "bot.retire", version, now)
         return self._store.versions.get(bot, number)
 
-    def _note(self, token: Token, action: str, version: Version, now: datetime, detail: str = "") -> None:
-        self._store.accounts.note(AuditEntry(now, token.id, token.owner, action, version.name, detail))
+
+def _note(store: Store, token: Token, action: str, version: Version, now: datetime, detail: str = "") -> None:
+    store.accounts.note(AuditEntry(now, token.id, token.owner, action, version.name, detail))
 
 
 def _check_owner(token: Token, version: Version) -> None:

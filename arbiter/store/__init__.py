@@ -49,7 +49,7 @@ from arbiter.store.records import (
     Tournament,
     TournamentState,
 )
-from arbiter.store.requests import Requests, check_request_id
+from arbiter.store.requests import Request, check_request_id
 from arbiter.store.store import MAX_ATTEMPTS, MAX_LOST, Store
 from arbiter.store.versions import (
     AT_REST,
@@ -101,7 +101,7 @@ __all__ = [
     "Quota",
     "QuotaExceeded",
     "Recorded",
-    "Requests",
+    "Request",
     "Scope",
     "SeatResult",
     "SittingKey",

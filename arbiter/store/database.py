@@ -34,9 +34,11 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import copy
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
+from typing import Self
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -88,6 +90,7 @@ class Database:
             self.name = _touch_file(url)
         self._engine = _engine(url, self.name)
         self._turn: AbstractContextManager[object] = Lock() if self.is_sqlite else nullcontext()
+        self._joined: Session | None = None
         self._writer = self._engine.execution_options(**{_WRITES: True})
         self._reader = (
             self._engine
@@ -102,14 +105,30 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A session in a transaction that only reads: one consistent view of the database."""
+        if self._joined is not None:
+            self._joined.expire_all()
+            yield self._joined
+            return
         with self._session(self._reader) as session:
             yield session
 
     @contextmanager
     def write(self) -> Iterator[Session]:
         """A session in a transaction that writes: all of it is committed at the end, or nothing on any exception."""
+        if self._joined is not None:
+            self._joined.expire_all()
+            with self._joined.begin_nested():
+                yield self._joined
+            return
         with self._turn, self._session(self._writer) as session:
             yield session
+
+    def joining(self, session: Session) -> Self:
+        """This database, whose transactions are all parts of one that writes: on an exception such a part has changed
+        nothing, and all are committed with the whole. What they read is what is there then, as in any that writes."""
+        joined = copy(self)
+        joined._joined = session
+        return joined
 
     def take_turns(self, session: Session | Connection, *matters: str) -> None:
         """Let one writing transaction at a time decide about each of these matters, to its end.

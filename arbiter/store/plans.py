@@ -245,11 +245,18 @@ def matches_of(session: Session, tournament: str) -> list[Match]:
 
 
 def set_state(
-    session: Session, tournament: str, state: TournamentState, failure: str | None, now: datetime
+    session: Session,
+    tournament: str,
+    state: TournamentState,
+    failure: str | None,
+    now: datetime,
+    only_from: TournamentState | None,
 ) -> Tournament:
     """Move a tournament on; raises `UnknownTournament` or `TransitionRefused`."""
     row = locked(session, tournament)
     former = row.state
+    if only_from not in (None, former):
+        raise TransitionRefused(f"tournament {tournament!r} is {former}; this takes one that is {only_from}")
     _move(row, state)
     if (state is TournamentState.FAILED) != (failure is not None):
         raise TransitionRefused(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import delete
+from sqlalchemy.orm import Session
 
 from arbiter.errors import UsageError
 from arbiter.store.database import Database
@@ -27,6 +28,23 @@ def check_request_id(request_id: str) -> None:
         raise UsageError(f"request_id {request_id!r}: write 1 to 64 letters, digits, hyphens and underscores")
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A call that changes something.
+
+    Attributes:
+        owner: Who calls.
+        id: Chosen by the caller; empty for none, which makes every call another one.
+        call: What is called.
+        subject: What it is to change.
+    """
+
+    owner: str
+    id: str
+    call: str
+    subject: str
+
+
 class Requests:
     """All requests with an id that were done. Every method is one transaction; raises `StoreError` when the database
     fails."""
@@ -34,51 +52,47 @@ class Requests:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def once(
-        self, owner: str, request_id: str, call: str, subject: str, change: Callable[[], object], now: datetime
-    ) -> bool:
-        """Do what a request asks for, unless the same one did so before; whether it was done now.
-
-        Raises as `done` does, and what ``change`` raises.
-        """
-        request = (owner, request_id, call, subject)
-        if self.done(*request):
-            return False
-        try:
-            change()
-        except UsageError:
-            if self.done(*request):  # the same request, sent twice at once, was quicker
-                return False
-            raise
-        self.note(*request, now)
-        return True
-
-    def done(self, owner: str, request_id: str, call: str, subject: str) -> bool:
-        """Whether this request of this owner was done before; an empty id is none.
+    def done(self, request: Request) -> bool:
+        """Whether this request was done before.
 
         Raises `NameTaken` when its id was another's, and `UsageError` when it has another form.
         """
-        if not request_id:
-            return False
-        check_request_id(request_id)
         with self._database.read() as session:
-            row = session.get(RequestRow, (owner, request_id))
-        if row is not None and (row.call, row.subject) != (call, subject):
-            raise NameTaken(f"request id {request_id!r} was used for {row.call} {row.subject}; choose a new one")
-        return row is not None
+            return _done(session, request)
 
-    def note(self, owner: str, request_id: str, call: str, subject: str, now: datetime) -> None:
-        """Remember that a request was done; a second time changes nothing, and so does an empty id."""
+    def note(self, request: Request, now: datetime) -> bool:
+        """Remember that a request is done; False when it was done before. What does it belongs into the same
+        transaction, see `Store.once`.
+
+        The same request, sent twice at once, waits here until it is known what became of the first. Raises as `done`
+        does.
+        """
         check_aware(now)
-        if not request_id:
-            return
+        if not request.id:
+            return True
         with self._database.write() as session:
-            self._database.take_turns(session, f"owner {owner}")
-            if session.get(RequestRow, (owner, request_id)) is None:
-                session.add(RequestRow(owner=owner, request_id=request_id, call=call, subject=subject, at=now))
+            self._database.take_turns(session, f"request {request.owner} {request.id}")
+            if _done(session, request):
+                return False
+            session.add(
+                RequestRow(
+                    owner=request.owner, request_id=request.id, call=request.call, subject=request.subject, at=now
+                )
+            )
+            return True
 
     def forget(self, now: datetime) -> None:
         """Forget the requests that were done longer than `REMEMBERED` ago."""
         check_aware(now)
         with self._database.write() as session:
             session.execute(delete(RequestRow).where(RequestRow.at < now - REMEMBERED))
+
+
+def _done(session: Session, request: Request) -> bool:
+    if not request.id:
+        return False
+    check_request_id(request.id)
+    row = session.get(RequestRow, (request.owner, request.id))
+    if row is not None and (row.call, row.subject) != (request.call, request.subject):
+        raise NameTaken(f"request id {request.id!r} was used for {row.call} {row.subject}; choose a new one")
+    return row is not None

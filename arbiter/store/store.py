@@ -44,7 +44,7 @@ from arbiter.store.records import (
     TournamentState,
     check_aware,
 )
-from arbiter.store.requests import Requests
+from arbiter.store.requests import Request, Requests
 from arbiter.store.tables import IdentityRow
 from arbiter.store.versions import Versions
 
@@ -120,6 +120,26 @@ class Store:
     def close(self) -> None:
         """Close all connections."""
         self._database.close()
+
+    @contextmanager
+    def together(self) -> Iterator[Store]:
+        """A store whose questions and changes are one transaction: all of it is committed at the end, or nothing on any
+        exception.
+
+        Others who write wait meanwhile, so nothing slow belongs inside, nor a change by way of another store.
+        """
+        with self._write() as session:
+            yield Store(self._database.joining(session))
+
+    @contextmanager
+    def once(self, request: Request, now: datetime) -> Iterator[Store | None]:
+        """The same for what a request asks for; None when it was done before. That it was done is remembered in that
+        transaction, so whoever sees the change knows the request again.
+
+        Raises `NameTaken` when its id was another's, and `UsageError` when it has another form.
+        """
+        with self.together() as part:
+            yield part if part.requests.note(request, now) else None
 
     @contextmanager
     def _write(self) -> Iterator[Session]:
@@ -245,17 +265,24 @@ class Store:
             return plans.matches_of(session, tournament)
 
     def set_state(
-        self, tournament: str, state: TournamentState, *, now: datetime, failure: str | None = None
+        self,
+        tournament: str,
+        state: TournamentState,
+        *,
+        now: datetime,
+        failure: str | None = None,
+        only_from: TournamentState | None = None,
     ) -> Tournament:
         """Move a tournament on in its life and return it as it then is.
 
         All leases are taken back when it stops to be ``running``, held against nobody; failed sittings are planned anew
         with all their tries when it begins to be. `failure`, the reason, is given exactly for state ``failed``. Raises
-        `TransitionRefused` for a change that `TRANSITIONS` does not have, staying in the same state included.
+        `TransitionRefused` for a change that `TRANSITIONS` does not have, staying in the same state included, and when
+        it is in another state than `only_from`, where that is given.
         """
         check_aware(now)
         with self._write() as session:
-            moved = plans.set_state(session, tournament, state, failure, now)
+            moved = plans.set_state(session, tournament, state, failure, now, only_from)
             if state is TournamentState.RUNNING:
                 leasing.retry_failed(session, tournament)
             else:

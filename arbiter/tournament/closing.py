@@ -10,7 +10,7 @@ from typing import Any, Final
 from arbiter.engine import RuleSet
 from arbiter.errors import UsageError
 from arbiter.packages import Versions as Contents
-from arbiter.store import Entry, Store, Tournament, Version, VersionState
+from arbiter.store import Entrant, Entry, Match, Store, Tournament, Version, VersionState
 from arbiter.tournament.drafts import LeftOut, draft_terms, listed_in, parse_entered, partners_of, read_definition
 from arbiter.tournament.formats import Gauntlet
 from arbiter.tournament.naming import read_version_name
@@ -38,46 +38,89 @@ class _Place:
         return self.table.get("side")
 
 
-def close_draft(store: Store, contents: Contents, tournament: str) -> tuple[Tournament, list[LeftOut]]:
+class DraftChanged(UsageError):
+    """Somebody has entered, withdrawn or retired something since a draft was planned; it has to be planned anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftPlan:
+    """What a draft becomes when it is closed.
+
+    Attributes:
+        tournament: The draft's id.
+        spec: What is kept of what it asks for.
+        entries: Who had entered it.
+        versions: Who plays, by bot and number.
+        entrants: The same as entrants.
+        matches: What they play...
+        sittings_per_match: ...and in how many sittings each.
+        left_out: Who does not play.
+    """
+
+    tournament: str
+    spec: dict[str, object]
+    entries: Sequence[Entry]
+    versions: Sequence[tuple[str, int]]
+    entrants: Sequence[Entrant]
+    matches: Sequence[Match]
+    sittings_per_match: int
+    left_out: Sequence[LeftOut]
+
+    def write(self, store: Store) -> Tournament:
+        """Close the draft; returns the tournament, scheduled.
+
+        Raises:
+            DraftChanged: it has to be planned anew.
+            TransitionRefused: it is no draft any more.
+        """
+        closed = store.entries.close(
+            self.tournament,
+            self.spec,
+            self.entries,
+            self.versions,
+            self.entrants,
+            self.matches,
+            self.sittings_per_match,
+        )
+        if closed is None:
+            raise DraftChanged(f"who plays in {self.tournament} has changed meanwhile; close it anew")
+        return closed
+
+
+def plan_draft(store: Store, contents: Contents, tournament: str) -> DraftPlan:
     """Make a plan of a draft: those that its file lists and those that entered it, in this order.
 
     Left out is whose version is not active any more, and every side that is not complete. Whatever is entered,
-    withdrawn or retired at the same time counts whole or not at all.
-
-    Returns:
-        The tournament, scheduled, and who was left out.
+    withdrawn or retired before the plan is written has it made anew.
 
     Raises:
         TransitionRefused: it is no draft.
         SpecError: it can't be held with those who are left; says who was left out.
         VersionMissing: the content of an active version is gone.
     """
-    while True:
-        found, entries = store.tournament(tournament), store.entries.entries(tournament)
-        terms, listed = draft_terms(found), listed_in(found)
-        definition = str(found.spec["definition"])
-        data = read_definition(definition)
-        places, left_out = _who_plays(store, listed, entries, TournamentSpec.from_dict(found.spec).rules)
-        try:
-            spec = parse_entered(data, [place.table for place in places])
-            _check_champions(spec, listed, left_out)
-        except SpecError as error:
-            raise SpecError(f"{error}{_said(left_out)}") from error
-        entrants = [
-            entrant_of(index, place.version, contents, place.table.get("name")) for index, place in enumerate(places)
-        ]
-        _, matches = plan_tournament(tournament, replace(spec, deal_seed=found.deal_seed), entrants, found.created_at)
-        kept: dict[str, object] = {
-            **spec.to_dict(),
-            "definition": definition,
-            "entry": asdict(terms),
-            "left_out": [asdict(each) for each in left_out],
-        }
-        sittings = spec.seatings.sittings(spec.rules)
-        versions = [(place.version.submission.bot, place.version.number) for place in places]
-        closed = store.entries.close(tournament, kept, entries, versions, entrants, matches, sittings)
-        if closed is not None:
-            return closed, left_out
+    found, entries = store.tournament(tournament), store.entries.entries(tournament)
+    terms, listed = draft_terms(found), listed_in(found)
+    definition = str(found.spec["definition"])
+    data = read_definition(definition)
+    places, left_out = _who_plays(store, listed, entries, TournamentSpec.from_dict(found.spec).rules)
+    try:
+        spec = parse_entered(data, [place.table for place in places])
+        _check_champions(spec, listed, left_out)
+    except SpecError as error:
+        raise SpecError(f"{error}{_said(left_out)}") from error
+    entrants = [
+        entrant_of(index, place.version, contents, place.table.get("name")) for index, place in enumerate(places)
+    ]
+    _, matches = plan_tournament(tournament, replace(spec, deal_seed=found.deal_seed), entrants, found.created_at)
+    kept: dict[str, object] = {
+        **spec.to_dict(),
+        "definition": definition,
+        "entry": asdict(terms),
+        "left_out": [asdict(each) for each in left_out],
+    }
+    versions = [(place.version.submission.bot, place.version.number) for place in places]
+    sittings = spec.seatings.sittings(spec.rules)
+    return DraftPlan(tournament, kept, entries, versions, entrants, matches, sittings, left_out)
 
 
 def _who_plays(

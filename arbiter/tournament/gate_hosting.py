@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from itertools import cycle, islice
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from arbiter.store import (
     Entrant,
     InvalidPlan,
     Quota,
+    Request,
     Scope,
     Store,
     Token,
@@ -129,13 +129,14 @@ class GateHosting:
         tournament = replace(tournament, state=TournamentState.RUNNING)
         sittings_each = spec.seatings.sittings(spec.rules)
         try:
-            self._store.gates.create(tournament, entrants, matches, sittings_each, owner=owner, quota=self._quota)
+            with self._store.together() as part:
+                part.gates.create(tournament, entrants, matches, sittings_each, owner=owner, quota=self._quota)
+                _note(part, token, "gate.create", gate)
         except InvalidPlan as error:
             try:  # the same request, sent twice at once, was quicker
                 return self._again(gate, candidate)
             except UnknownTournament:
                 raise error from None
-        self._note(token, "gate.create", gate)
         return tournament
 
     def cancel(self, token: Token, gate: str, request_id: str = "") -> None:
@@ -148,9 +149,10 @@ class GateHosting:
         """
         _check_owner(token, self.owner(gate))
         now = datetime.now(UTC)
-        cancel = partial(self._store.set_state, gate, TournamentState.CANCELLED, now=now)
-        if self._store.requests.once(token.owner, request_id, "gate.cancel", gate, cancel, now):
-            self._note(token, "gate.cancel", gate)
+        with self._store.once(Request(token.owner, request_id, "gate.cancel", gate), now) as part:
+            if part is not None:
+                part.set_state(gate, TournamentState.CANCELLED, now=now)
+                _note(part, token, "gate.cancel", gate)
 
     def owner(self, gate: str) -> str:
         """Whose gate it is: the candidate's owner; raises `UnknownTournament` when it is none."""
@@ -222,8 +224,9 @@ class GateHosting:
             for index, entrant in enumerate(spec.entrants)
         ]
 
-    def _note(self, token: Token, action: str, gate: str) -> None:
-        self._store.accounts.note(AuditEntry(datetime.now(UTC), token.id, token.owner, action, gate))
+
+def _note(store: Store, token: Token, action: str, gate: str) -> None:
+    store.accounts.note(AuditEntry(datetime.now(UTC), token.id, token.owner, action, gate))
 
 
 def _check_owner(token: Token, owner: str) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,7 @@ from arbiter.store import (
     Entry,
     EntryRefused,
     InvalidPlan,
+    Request,
     Scope,
     Store,
     Token,
@@ -32,10 +33,11 @@ from arbiter.store import (
     Version,
     check_request_id,
 )
-from arbiter.tournament.closing import close_draft
+from arbiter.tournament.closing import DraftChanged, DraftPlan, plan_draft
 from arbiter.tournament.drafts import draft_terms, listed_in, parse_draft, partners_of, read_definition, read_terms
 from arbiter.tournament.naming import active_version, bot_name
 from arbiter.tournament.planning import entrant_of, plan_tournament
+from arbiter.tournament.preparing import prepare
 from arbiter.tournament.spec import EntrantSpec, SpecError, TournamentSpec, parse_spec
 
 _SIDE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
@@ -77,13 +79,14 @@ class Hosting:
         tournament = replace(tournament, spec=kept)
         try:
             sittings = spec.seatings.sittings(spec.rules)
-            self._store.create_tournament(tournament, () if terms else entrants, matches, sittings)
+            with self._store.together() as part:
+                part.create_tournament(tournament, () if terms else entrants, matches, sittings)
+                _note(part, token, "tournament.create", tournament_id)
         except InvalidPlan:
             earlier = self._made(tournament_id, definition)  # the same request, sent twice at once, was quicker
             if earlier is None:
                 raise
             return earlier
-        self._note(token, "tournament.create", tournament_id)
         return tournament
 
     def enter(
@@ -102,44 +105,13 @@ class Hosting:
         """
         named = bot if number is None else f"{bot}@{number}"
         subject = " ".join((tournament, named, side)).rstrip()
-        enter = partial(self._enter, token, tournament, named, side)
-        self._store.requests.once(token.owner, request_id, "tournament.enter", subject, enter, datetime.now(UTC))
+        request = Request(token.owner, request_id, "tournament.enter", subject)
+        with self._store.once(request, datetime.now(UTC)) as part:
+            if part is not None:
+                _enter(part, token, tournament, named, side)
         entries = self._store.entries.entries(tournament)
         entered = (f"{entry.bot}@{entry.version}" for entry in entries if entry.bot == bot_name(named))
         return self._store.tournament(tournament), next(entered, "")
-
-    def _enter(self, token: Token, tournament: str, named: str, side: str) -> None:
-        found = self._store.tournament(tournament)
-        version = active_version(self._store, named)
-        _check_owner(token, version)
-        terms = draft_terms(found)
-        spec = TournamentSpec.from_dict(found.spec)
-        if all(rule_set(name) != spec.rules for name in version.tried):
-            tried = ", ".join(version.tried) or "no rule set that is on record"
-            raise EntryRefused(
-                f"{version.name} was tried out in {tried}, but {tournament} is played under {spec.rules_name}; where"
-                " the service tries versions out in that, submit it anew"
-            )
-        if bool(side) != (spec.rules.teams is not None):
-            has = "has no teams, so give no side" if side else "has teams, so name a side"
-            raise EntryRefused(f"{tournament} is played under {spec.rules_name}, which {has}")
-        owner = version.submission.owner
-        name = version.submission.bot
-        entry = Entry(name, version.number, owner, _checked_side(side))
-        listed = listed_in(found)
-        if any(bot_name(str(entrant.get("bot"))) == name for entrant in listed):
-            raise EntryRefused(f"{tournament} lists {name} among its entrants already")
-        if side and any(entrant.get("side") == side for entrant in listed):
-            raise EntryRefused(f"side {side!r} is listed by {tournament} itself; choose another name")
-        self._store.entries.enter(
-            tournament,
-            entry,
-            per_owner=terms.per_owner,
-            per_side=partners_of(spec.rules),
-            limit=terms.limit - len(listed),
-            now=datetime.now(UTC),
-        )
-        self._note(token, "tournament.enter", tournament, version.name)
 
     def withdraw(self, token: Token, tournament: str, bot: str, request_id: str = "") -> Tournament:
         """Take an entry of the caller's own back.
@@ -149,16 +121,11 @@ class Hosting:
             TransitionRefused: the tournament is no draft.
             EntryRefused: the bot has not entered it.
         """
-        subject, withdraw = f"{tournament} {bot}", partial(self._withdraw, token, tournament, bot)
-        self._store.requests.once(token.owner, request_id, "tournament.withdraw", subject, withdraw, datetime.now(UTC))
+        request = Request(token.owner, request_id, "tournament.withdraw", f"{tournament} {bot}")
+        with self._store.once(request, datetime.now(UTC)) as part:
+            if part is not None:
+                _withdraw(part, token, tournament, bot)
         return self._store.tournament(tournament)
-
-    def _withdraw(self, token: Token, tournament: str, bot: str) -> None:
-        entry = next((entry for entry in self._store.entries.entries(tournament) if entry.bot == bot), None)
-        if entry is not None and token.scope is not Scope.HOST and token.owner != entry.owner:
-            raise Forbidden(f"the entry of {bot} is another contestant's; only its owner and the host may do that")
-        self._store.entries.withdraw(tournament, bot, None if token.scope is Scope.HOST else token.owner)
-        self._note(token, "tournament.withdraw", tournament, bot)
 
     def schedule(self, token: Token, tournament: str, request_id: str = "") -> Tournament:
         """Close a draft: who has entered is fixed and planned, and nobody enters or leaves any more.
@@ -170,13 +137,26 @@ class Hosting:
             TransitionRefused: it is no draft.
             SpecError: it can't be held with these entrants; says why.
         """
-        return self._once(token, tournament, "schedule", request_id, lambda: self._close(token, tournament))
+        return self._close(token, Request(token.owner, request_id, "tournament.schedule", tournament))
 
-    def _close(self, token: Token, tournament: str) -> Tournament:
-        closed, left_out = close_draft(self._store, self._contents, tournament)
-        for each in left_out:
-            self._note(token, "tournament.leave_out", tournament, f"{each.name}: {each.reason}")
-        return closed
+    def _close(self, token: Token, request: Request, *, then: TournamentState | None = None) -> Tournament:
+        """Close a draft and let it be in a further state then; returns the tournament as it is afterwards."""
+        tournament = request.subject
+        while plan := prepare(self._store, request, lambda: plan_draft(self._store, self._contents, tournament)):
+            with suppress(DraftChanged):
+                self._write(token, request, plan, then)
+                break
+        return self._store.tournament(tournament)
+
+    def _write(self, token: Token, request: Request, plan: DraftPlan, then: TournamentState | None) -> None:
+        with self._once(token, request) as part:
+            if part is None:
+                return
+            plan.write(part)
+            for each in plan.left_out:
+                _note(part, token, "tournament.leave_out", plan.tournament, f"{each.name}: {each.reason}")
+            if then is not None:
+                part.set_state(plan.tournament, then, now=datetime.now(UTC))
 
     def start(self, token: Token, tournament: str, request_id: str = "") -> Tournament:
         """Let a tournament be played, a draft after closing it.
@@ -185,13 +165,12 @@ class Hosting:
             TransitionRefused: it can't be.
             SpecError: it is a draft that can't be held with its entrants.
         """
-
-        def begin() -> Tournament:
-            if self._store.tournament(tournament).state is TournamentState.DRAFT:
-                self._close(token, tournament)
-            return self._moved(tournament, TournamentState.RUNNING)
-
-        return self._once(token, tournament, "start", request_id, begin)
+        request = Request(token.owner, request_id, "tournament.start", tournament)
+        if self._store.tournament(tournament).state is TournamentState.DRAFT:
+            # Who else closes it at the same time has not started it yet.
+            with suppress(TransitionRefused):
+                return self._close(token, request, then=TournamentState.RUNNING)
+        return self._move(token, request, TournamentState.RUNNING)
 
     def pause(self, token: Token, tournament: str, request_id: str = "") -> Tournament:
         """Stop the play: what is being played is ended and played again later, which is held against nobody.
@@ -199,36 +178,35 @@ class Hosting:
         Raises:
             TransitionRefused: it is not running.
         """
-        pause = partial(self._moved, tournament, TournamentState.PAUSED)
-        return self._once(token, tournament, "pause", request_id, pause)
+        request = Request(token.owner, request_id, "tournament.pause", tournament)
+        return self._move(token, request, TournamentState.PAUSED)
 
     def resume(self, token: Token, tournament: str, request_id: str = "") -> Tournament:
         """Go on with a tournament that is paused; raises `TransitionRefused` when it is not."""
-
-        def go_on() -> Tournament:
-            state = self._store.tournament(tournament).state
-            if state is not TournamentState.PAUSED:
-                raise TransitionRefused(f"tournament {tournament!r} is {state}; only one that is paused can be resumed")
-            return self._moved(tournament, TournamentState.RUNNING)
-
-        return self._once(token, tournament, "resume", request_id, go_on)
+        request = Request(token.owner, request_id, "tournament.resume", tournament)
+        return self._move(token, request, TournamentState.RUNNING, only_from=TournamentState.PAUSED)
 
     def cancel(self, token: Token, tournament: str, request_id: str = "") -> Tournament:
         """End a tournament for good, at once; raises `TransitionRefused` when it is over."""
-        cancel = partial(self._moved, tournament, TournamentState.CANCELLED)
-        return self._once(token, tournament, "cancel", request_id, cancel)
+        request = Request(token.owner, request_id, "tournament.cancel", tournament)
+        return self._move(token, request, TournamentState.CANCELLED)
 
-    def _once(
-        self, token: Token, tournament: str, action: str, request_id: str, change: Callable[[], Tournament]
+    def _move(
+        self, token: Token, request: Request, state: TournamentState, *, only_from: TournamentState | None = None
     ) -> Tournament:
-        """Change a tournament, unless the same request did so before; returns it as it is then."""
-        call, once = f"tournament.{action}", self._store.requests.once
-        if once(token.owner, request_id, call, tournament, change, datetime.now(UTC)):
-            self._note(token, call, tournament)
-        return self._store.tournament(tournament)
+        """Change a tournament's state, unless the same request did so before; returns it as it is then."""
+        with self._once(token, request) as part:
+            if part is not None:
+                part.set_state(request.subject, state, now=datetime.now(UTC), only_from=only_from)
+        return self._store.tournament(request.subject)
 
-    def _moved(self, tournament: str, state: TournamentState) -> Tournament:
-        return self._store.set_state(tournament, state, now=datetime.now(UTC))
+    @contextmanager
+    def _once(self, token: Token, request: Request) -> Iterator[Store | None]:
+        """`Store.once`, with a line in the audit log."""
+        with self._store.once(request, datetime.now(UTC)) as part:
+            yield part
+            if part is not None:
+                _note(part, token, request.call, request.subject)
 
     def _made(self, tournament_id: str, definition: str) -> Tournament | None:
         """What an earlier request of this id made, whatever became of it and of those that its file lists.
@@ -265,9 +243,52 @@ class Hosting:
         version = active_version(self._store, str(entrant.folder))
         return entrant_of(index, version, self._contents, entrant.name)
 
-    def _note(self, token: Token, action: str, tournament: str, detail: str = "") -> None:
-        now = datetime.now(UTC)
-        self._store.accounts.note(AuditEntry(now, token.id, token.owner, action, tournament, detail))
+
+def _enter(store: Store, token: Token, tournament: str, named: str, side: str) -> None:
+    found = store.tournament(tournament)
+    version = active_version(store, named)
+    _check_owner(token, version)
+    terms = draft_terms(found)
+    spec = TournamentSpec.from_dict(found.spec)
+    if all(rule_set(name) != spec.rules for name in version.tried):
+        tried = ", ".join(version.tried) or "no rule set that is on record"
+        raise EntryRefused(
+            f"{version.name} was tried out in {tried}, but {tournament} is played under {spec.rules_name}; where"
+            " the service tries versions out in that, submit it anew"
+        )
+    if bool(side) != (spec.rules.teams is not None):
+        has = "has no teams, so give no side" if side else "has teams, so name a side"
+        raise EntryRefused(f"{tournament} is played under {spec.rules_name}, which {has}")
+    owner = version.submission.owner
+    name = version.submission.bot
+    entry = Entry(name, version.number, owner, _checked_side(side))
+    listed = listed_in(found)
+    if any(bot_name(str(entrant.get("bot"))) == name for entrant in listed):
+        raise EntryRefused(f"{tournament} lists {name} among its entrants already")
+    if side and any(entrant.get("side") == side for entrant in listed):
+        raise EntryRefused(f"side {side!r} is listed by {tournament} itself; choose another name")
+    store.entries.enter(
+        tournament,
+        entry,
+        per_owner=terms.per_owner,
+        per_side=partners_of(spec.rules),
+        limit=terms.limit - len(listed),
+        now=datetime.now(UTC),
+    )
+    _note(store, token, "tournament.enter", tournament, version.name)
+
+
+def _withdraw(store: Store, token: Token, tournament: str, bot: str) -> None:
+    entry = next((entry for entry in store.entries.entries(tournament) if entry.bot == bot), None)
+    if entry is not None and token.scope is not Scope.HOST and token.owner != entry.owner:
+        raise Forbidden(f"the entry of {bot} is another contestant's; only its owner and the host may do that")
+    store.entries.withdraw(tournament, bot, None if token.scope is Scope.HOST else token.owner)
+    _note(store, token, "tournament.withdraw", tournament, bot)
+
+
+def _note(store: Store, token: Token, action: str, tournament: str, detail: str = "") -> None:
+    now = datetime.now(UTC)
+    store.accounts.note(AuditEntry(now, token.id, token.owner, action, tournament, detail))
 
 
 def _check_owner(token: Token, version: Version) -> None:

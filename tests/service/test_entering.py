@@ -17,9 +17,9 @@ import pytest
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.packages import FileVersions
 from arbiter.registry.life import Validation
-from arbiter.store import EntryRefused, Scope, TournamentState, VersionState
+from arbiter.store import EntryRefused, Request, Scope, Token, TournamentState, VersionState
 from arbiter.tournament import SpecError
-from arbiter.tournament.closing import close_draft
+from arbiter.tournament.hosting import Hosting
 from tests.service.test_registry import Service, package, refusal, serving, submit
 from tests.service.test_tournaments import Caller
 
@@ -31,6 +31,7 @@ boards = 2
 per_owner = 2
 limit = 5
 """
+HOST = Token("a" * 12, "host", Scope.HOST, "0" * 64, datetime.now(UTC), datetime.now(UTC))
 TEAMS = OPEN.replace("[entry]", '[rules]\nname = "partnership"\n[entry]').replace("limit = 5", "limit = 4")
 
 
@@ -300,8 +301,9 @@ def test_a_version_that_is_retired_while_the_draft_is_closed_is_left_out(
     bob.withdraw(cup, "batch")
     bob.enter(cup, "moonshooter")
     with pytest.raises(SpecError, match=r"entrants: 3 given.*; left out: careful \(.*\), uniform@1 \(it is retired\)"):
-        close_draft(service.store, Retiring(tmp_path / "bots"), cup)
+        Hosting(service.store, Retiring(tmp_path / "bots")).schedule(HOST, cup, "one")
     assert not going
+    assert not service.store.requests.done(Request(HOST.owner, "one", "tournament.schedule", cup))
     assert service.store.tournament(cup).state is TournamentState.DRAFT
     assert service.store.entrants(cup) == []
 

@@ -10,10 +10,8 @@ from threading import Barrier
 import pytest
 from sqlalchemy import select
 
-from arbiter.errors import UsageError
 from arbiter.store import (
     BuildState,
-    NameTaken,
     Quota,
     QuotaExceeded,
     Store,
@@ -23,7 +21,6 @@ from arbiter.store import (
     UnknownVersion,
     VersionState,
 )
-from arbiter.store.requests import REMEMBERED
 from arbiter.store.tables import BuildRow, VersionRow
 from tests.store.support import START, create
 
@@ -204,32 +201,3 @@ def test_lists_do_not_read_logs(table: type[VersionRow | BuildRow]) -> None:
     wanted = str(select(table))
     assert f"{table.__tablename__}.state" in wanted
     assert f"{table.__tablename__}.log" not in wanted
-
-
-class TestRequests:
-    def test_a_request_is_known_again(self, store: Store) -> None:
-        retire = ("ada", "one", "RetireVersion", "ducker@1")
-        assert not store.requests.done(*retire)
-        store.requests.note(*retire, START)
-        store.requests.note(*retire, START)
-        assert store.requests.done(*retire)
-        assert not store.requests.done("bob", *retire[1:])
-
-    def test_an_id_stands_for_one_request(self, store: Store) -> None:
-        store.requests.note("ada", "one", "RetireVersion", "ducker@1", START)
-        with pytest.raises(NameTaken, match="request id 'one' was used for RetireVersion ducker@1"):
-            store.requests.done("ada", "one", "RetireVersion", "ducker@2")
-
-    def test_no_id_is_never_known_and_others_have_a_form(self, store: Store) -> None:
-        store.requests.note("ada", "", "RetireVersion", "ducker@1", START)
-        assert not store.requests.done("ada", "", "RetireVersion", "ducker@1")
-        with pytest.raises(UsageError, match="request_id 'a b': write 1 to 64 letters"):
-            store.requests.done("ada", "a b", "RetireVersion", "ducker@1")
-
-    def test_they_are_forgotten_in_the_end(self, store: Store) -> None:
-        request = ("ada", "one", "RetireVersion", "ducker@1")
-        store.requests.note(*request, START)
-        store.requests.forget(START + REMEMBERED)
-        assert store.requests.done(*request)
-        store.requests.forget(START + REMEMBERED + timedelta(seconds=1))
-        assert not store.requests.done(*request)

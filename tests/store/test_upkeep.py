@@ -19,6 +19,7 @@ from arbiter.store import (
     Entry,
     Fault,
     Quota,
+    Request,
     Scope,
     SittingKey,
     Store,
@@ -57,7 +58,7 @@ def fill(store: Store) -> None:
         Submission("ada", "ducker", "r1", "d" * 64, 1 << 40, manifest={"n": None}), Quota(9, 1 << 41), START
     )
     store.builds.begin("ducker", 1, Quota(), START)
-    store.requests.note("ada", "r2", "RetireVersion", "ducker@1", START)
+    store.requests.note(Request("ada", "r2", "RetireVersion", "ducker@1"), START)
     store.create_tournament(tournament("open", TournamentState.DRAFT), (), (), 1)
     store.entries.enter("open", Entry("ducker", 1, "ada"), per_owner=1, per_side=1, limit=1, now=START)
 

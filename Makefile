@@ -40,12 +40,12 @@ check: $(DEV)  ## style, types, arrows between the parts, contract
 proto: $(PROTO)  ## generate arbiter/api from proto/
 	$(PROTO_VENV)/bin/python scripts/generate_proto.py
 
-compiled: $(DEV)  ## compile the engine in place and try it; see docs/performance.md
-	$(BIN)/python scripts/compile_engine.py
-	$(BIN)/python -m pytest tests/engine tests/rules
+compiled: $(DEV)  ## compile the hot path in place and try it; see docs/performance.md
+	$(BIN)/python scripts/compile_hot_path.py
+	$(BIN)/python -m pytest tests/engine tests/rules tests/deals tests/match tests/sdk
 
-interpreted:  ## remove the compiled engine
-	$(PYTHON) scripts/compile_engine.py --remove
+interpreted:  ## remove what was compiled
+	$(PYTHON) scripts/compile_hot_path.py --remove
 
 bench: $(DEV)  ## measure hands per second beside the alternatives that are installed
 	$(BIN)/python -m benchmarks
@@ -70,7 +70,7 @@ oldest: $(DEV) $(PROTO)  ## pass the tests on the oldest versions that pyproject
 	$(BIN)/uv pip install --quiet --python $(OLDEST_VENV) --resolution lowest-direct -e '.[dev]'
 	$(OLDEST_VENV)/bin/python -m pytest
 
-clean: interpreted  ## remove the environments and the compiled engine
+clean: interpreted  ## remove the environments and what was compiled
 	rm -rf $(VENV) $(PROTO_VENV) $(OLDEST_VENV) $(RIVALS_VENV)
 
 $(SERVER): pyproject.toml requirements/server.txt requirements/tools.txt $(SETUP)

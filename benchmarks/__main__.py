@@ -79,7 +79,7 @@ def main() -> int:
             for job in progress.track(jobs * options.repetitions, description="Measuring"):
                 job()
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {platform.system()}"
-    machine += f", engine {'compiled' if COMPILED else 'interpreted'}"
+    machine += f", hot path {'compiled' if COMPILED else 'interpreted'}"
     machine += f", load {before:.1f} before, {os.getloadavg()[0]:.1f} after"
     if options.json:
         print(json.dumps({"machine": machine, **asdict(found), "ratios": _ratios(found)}, indent=2))

@@ -63,7 +63,7 @@ for command in (submission.submit, submission.versions, submission.builds, submi
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"arbiter {__version__}, engine {'compiled' if COMPILED else 'interpreted'}")
+        typer.echo(f"arbiter {__version__}, hot path {'compiled' if COMPILED else 'interpreted'}")
         raise typer.Exit
 
 

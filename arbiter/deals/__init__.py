@@ -18,6 +18,9 @@ from arbiter.deals.seatings import (
     rotation,
     sides_per_match,
 )
+from arbiter.engine.build import PACKAGE, is_compiled
+
+is_compiled(PACKAGE, "deals")  # or else it refuses
 
 __all__ = [
     "ROTATIONS",

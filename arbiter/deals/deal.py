@@ -16,7 +16,7 @@ from arbiter.engine import Rules, mask_of
 SEED_BYTES: Final = 32
 """Length of a tournament's seed and of a deal seed in bytes."""
 
-_LIMITS: Final = (0, *(256 - 256 % choices for choices in range(1, 257)))
+_LIMITS: Final = (0, *[256 - 256 % choices for choices in range(1, 257)])
 """By number of choices: bytes below this make each as likely as any other."""
 
 
@@ -42,7 +42,7 @@ def commitment(deal_seed: bytes) -> str:
 
 def derive_bot_seed(tournament_seed: bytes, deal_set: int, seating_number: int, entrant: int) -> bytes:
     """Seed (16 bytes) for one bot's own randomness in one sitting; says nothing about any deal."""
-    place = b"".join(value.to_bytes(8, "big") for value in (deal_set, seating_number, entrant))
+    place = b"".join([value.to_bytes(8, "big") for value in (deal_set, seating_number, entrant)])
     return _hmac(tournament_seed, b"hearts-arbiter/bot-seed/v1", place)[:16]
 
 

@@ -6,6 +6,7 @@ bot's side of the stream, :mod:`arbiter.match.replay` what is kept, :mod:`arbite
 :mod:`arbiter.match.trial` what a bot has to pass before it plays.
 """
 
+from arbiter.engine.build import PACKAGE, is_compiled
 from arbiter.match.clock import Clock
 from arbiter.match.faults import Fault
 from arbiter.match.messages import plan_from_message, plan_to_message
@@ -19,6 +20,8 @@ from arbiter.match.starvation import Starved
 from arbiter.match.tally import HandTally, tally
 from arbiter.match.trial import Trial, Validation, fault_line, try_out, validate
 from arbiter.match.verify import SeatScore, check_planned, verify_replay
+
+is_compiled(PACKAGE, "match")  # or else it refuses
 
 __all__ = [
     "Clock",

@@ -46,21 +46,6 @@ class TrickLog:
         self._winners.append(-1 if winner is None else winner)
         self._points.append(points)
 
-    def extend(
-        self,
-        tables: Sequence[int],
-        leaders: Sequence[int],
-        cards: Sequence[int],
-        winners: Sequence[int],
-        points: Sequence[int],
-    ) -> None:
-        """Tricks were completed: their cards follow one another."""
-        self._tables += tables
-        self._leaders += leaders
-        self._cards += cards
-        self._winners += winners
-        self._points += points
-
     def flush(self) -> None:
         """Hand out what was written since this was last called."""
         if self._tables:

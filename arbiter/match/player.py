@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from arbiter.api.bot.v1 import bot_pb2
-from arbiter.engine import PlayColumns, play_columns
+from arbiter.engine import play_columns
 from arbiter.links import Link
 from arbiter.match.clock import RunningClock
 from arbiter.match.outbox import Outbox, TrickLog
@@ -28,11 +28,6 @@ class Due(Enum):
 
 
 Request: TypeAlias = "tuple[Due, Table]"
-
-
-def see_singly(tables: Sequence[Table]) -> PlayColumns:
-    """What the bots see that owe a card at these tables, from each table's own hand."""
-    return play_columns([table.hand for table in tables])
 
 
 class Player:
@@ -54,6 +49,9 @@ class Player:
         self.outbox: Final = Outbox(two_packs, tricks)
         self.open: Final[dict[int, Request]] = {}
         """Unanswered requests by id."""
+        self._unsent_ids: list[int] = []
+        self._unsent: list[Table] = []
+        """Tables that a card was asked for and no message made of it yet, beside the requests' ids."""
         self.asked = 0
         """Id of the latest request."""
         self.sent = 0
@@ -69,8 +67,6 @@ class Player:
         self._notable = 1
         """Id of the request that somebody is told of: the first that has not been sent, then the one that is enough."""
         self.clock: Final = RunningClock(bot.clock, now)
-        self.see: Callable[[Sequence[Table]], PlayColumns] = see_singly
-        """How the views of cards that are due are made."""
 
     def ask_pass(self, table: Table) -> None:
         """Request cards to pass."""
@@ -81,15 +77,9 @@ class Player:
         # Most requests are these, so this is _next_id without a call.
         self.asked = number = self.asked + 1
         self.open[number] = Due.CARD, table
+        self._unsent_ids.append(number)
+        self._unsent.append(table)
         if number == self._notable:
-            self._tell()
-
-    def ask_cards(self, requests: Sequence[Request]) -> None:
-        """Request a card at each of several tables."""
-        first = self.asked + 1
-        self.asked += len(requests)
-        self.open.update(zip(range(first, self.asked + 1), requests, strict=True))
-        if first <= self._notable <= self.asked:
             self._tell()
 
     def ask_moon(self, table: Table, subtract_by_default: bool) -> None:
@@ -98,17 +88,12 @@ class Player:
 
     def batches(self) -> list[bot_pb2.SitResponse]:
         """What is due to the bot, as messages to be sent now."""
-        numbers, tables = [], []
-        for number, (due, table) in reversed(self.open.items()):
-            if number <= self.sent:
-                break
-            if due is Due.CARD:
-                numbers.append(number)
-                tables.append(table)
-        numbers.reverse()
-        tables.reverse()
-        if tables:
-            self.outbox.ask_cards(numbers, [table.board for table in tables], self.see(tables))
+        if self._unsent:
+            tables = self._unsent
+            self.outbox.ask_cards(
+                self._unsent_ids, [table.board for table in tables], play_columns([table.hand for table in tables])
+            )
+            self._unsent_ids, self._unsent = [], []
         self.sent = self.asked
         self._notable = self.sent + 1
         self.ripe.clear()

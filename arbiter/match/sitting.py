@@ -9,38 +9,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from arbiter.api.bot.v1 import bot_pb2
 from arbiter.api.game.v1 import match_pb2
 from arbiter.cage import BotLoad, Load
 from arbiter.engine import Rules, Trick, compile_rules
 from arbiter.links import Ending, FaultCode, Link, LinkLost
+from arbiter.match.answers import Answers
 from arbiter.match.clock import TimeUsed
 from arbiter.match.faults import Fault
 from arbiter.match.gathering import Gathering
 from arbiter.match.messages import clock_to_message
 from arbiter.match.outbox import TrickLog
 from arbiter.match.plan import MatchFormat, SittingPlan
-from arbiter.match.player import Due, Player, Request
+from arbiter.match.player import Player
 from arbiter.match.record import HandRecord
 from arbiter.match.starvation import PULSE, VOID_SHARE, Starved, lost_seconds
 from arbiter.match.table import Table
 from arbiter.wire import rules_to_message
 
-if TYPE_CHECKING:
-    from arbiter.match.side_by_side import SideBySide
-
 END_GRACE: Final = 2.0
 """Seconds that a bot has to end by itself after the last message."""
-
-MANY_TABLES: Final = 512
-"""With so many open tables or more messages are large enough for array operations to cost less."""
-
 
 T = TypeVar("T")
 
@@ -129,7 +122,6 @@ class _Sitting:
         self._hands: Final[list[HandRecord]] = []
         self._open: Final[set[Table]] = set()
         self._open_tables = 0
-        self._side_by_side: SideBySide | None = None
         self._next_board = 1
         self.faults: Final[list[Fault]] = []
         self.over = False
@@ -153,7 +145,9 @@ class _Sitting:
         greeted = time.perf_counter()
         declared = [greeting.max_open_tables for greeting in greetings if greeting is not None]
         self._open_tables = min([self._plan.open_tables, self._plan.boards, *declared])
-        self._play_side_by_side()
+        self._answers = Answers(
+            self._rules.source.pass_count, self._open_tables, self._plan.fault_limit, self._nonsense
+        )
         for player in self._players:
             if player.playing:
                 player.outbox.match_start(self._match_start(player))
@@ -162,25 +156,6 @@ class _Sitting:
         await _all([self._drive(player, gathering) for player in self._players])
         self.start_seconds = greeted - began
         self.play_seconds = time.perf_counter() - greeted
-
-    def _play_side_by_side(self) -> None:
-        """Have many tables played by array operations, where NumPy is: contestants do without."""
-        if self._open_tables < MANY_TABLES or self._rules.two_packs or self._rules.cancellation:
-            return
-        if importlib.util.find_spec("numpy") is None:
-            return
-        from arbiter.match.side_by_side import SideBySide
-
-        self._side_by_side = SideBySide(
-            self._rules, self._open_tables, self._plan.early_end, self._players, self._tricks
-        )
-        for player in self._players:
-            player.see = self._side_by_side.see
-
-    def _have_hands(self, requests: Iterable[Request]) -> None:
-        """See to it that the tables of these requests have their hands."""
-        if self._side_by_side is not None:
-            self._side_by_side.give_back(table for _, table in requests)
 
     def times(self) -> tuple[TimeUsed, ...]:
         """What each bot used of its clock."""
@@ -257,7 +232,7 @@ class _Sitting:
                     continue
                 answers = arrived
             before, faults = len(player.open) - player.asked, player.faults
-            self._apply(player, answers)
+            self._answers.apply(player, answers)
             answered = before - (len(player.open) - player.asked)
             if not answered and player.faults == faults:
                 self._nonsense(player, "sent a message that answers nothing that it is asked")
@@ -323,79 +298,6 @@ class _Sitting:
             self._lost[player.place] += seconds
             player.clock.give_back(seconds)
 
-    def _apply(self, player: Player, answers: bot_pb2.SitRequest) -> None:
-        """Apply a bot's answers. Those to requests that are closed already are dropped; other nonsense is charged.
-
-        What one message can cost is bounded: a bot that sends far more answers than it can owe has none applied, and
-        after the fault that puts a bot out the rest of its message is not looked at.
-        """
-        count = self._rules.source.pass_count
-        passes, plays, moons = answers.passes, answers.plays, answers.moons
-        rows = len(passes.request_id) + len(plays.request_id) + len(moons.request_id)
-        if rows > 2 * self._open_tables:  # twice: a repeated answer is no more than refused
-            self._nonsense(player, f"{rows} answers in a message, but {self._open_tables} can be due at the most")
-            return
-        if (
-            len(passes.cards) != len(passes.request_id) * count
-            or len(plays.card) != len(plays.request_id)
-            or len(moons.subtract) != len(moons.request_id)
-        ):
-            self._apply_short(player, answers, count)
-            return
-        cards = passes.cards
-        limit = self._plan.fault_limit
-        for row, request_id in enumerate(passes.request_id):
-            if table := player.take(request_id, Due.PASS):
-                table.pass_answered(player, cards[row * count : (row + 1) * count])
-            else:
-                self._refuse(player, request_id, Due.PASS)
-            if player.faults > limit:
-                return
-        if self._side_by_side is not None and self._side_by_side.play(player, plays.request_id, plays.card):
-            plays = bot_pb2.PlayAnswers()
-        for request_id, card in zip(plays.request_id, plays.card, strict=True):
-            if table := player.take(request_id, Due.CARD):
-                table.card_answered(card)
-            else:
-                self._refuse(player, request_id, Due.CARD)
-            if player.faults > limit:
-                return
-        for request_id, subtract in zip(moons.request_id, moons.subtract, strict=True):
-            if table := player.take(request_id, Due.MOON):
-                table.moon_answered(player, subtract)
-            else:
-                self._refuse(player, request_id, Due.MOON)
-            if player.faults > limit:
-                return
-
-    def _apply_short(self, player: Player, answers: bot_pb2.SitRequest, count: int) -> None:
-        """Columns of unequal length: a single pass with a wrong number of cards is an illegal pass, all else is
-        nonsense."""
-        passes = answers.passes
-        if len(passes.request_id) == 1 and not answers.plays.request_id and not answers.moons.request_id:
-            if table := player.take(passes.request_id[0], Due.PASS):
-                table.pass_answered(player, passes.cards)
-            else:
-                self._refuse(player, passes.request_id[0], Due.PASS)
-            return
-        detail = (
-            f"columns of unequal length: {len(passes.request_id)} pass requests with {len(passes.cards)} cards"
-            f" ({count} each), {len(answers.plays.request_id)} play requests with {len(answers.plays.card)} cards"
-        )
-        self._nonsense(player, detail)
-        # The bot takes them for answered; nobody would answer them any more.
-        ids = (*passes.request_id, *answers.plays.request_id, *answers.moons.request_id)
-        self._have_hands(player.open[request_id] for request_id in ids if request_id in player.open)
-        for request_id in ids:
-            if request_id in player.open and request_id <= player.sent:
-                due, table = player.open.pop(request_id)
-                table.stand_in(player, due)
-
-    def _refuse(self, player: Player, request_id: int, due: Due) -> None:
-        """An answer to no request of this kind that is open. To one that was closed meanwhile it is only late."""
-        if request_id > player.sent or request_id in player.open:
-            self._nonsense(player, f"answered request {request_id}, which asks for no {due.name.lower()}")
-
     def _nonsense(self, player: Player, detail: str) -> None:
         fault = Fault(player.bot.entrant, FaultCode.PROTOCOL_ERROR, detail)
         self.faults.append(fault)
@@ -414,7 +316,6 @@ class _Sitting:
         player.outbox.leave()
         owed = list(player.open.values())
         player.open.clear()
-        self._have_hands(owed)
         for due, table in owed:
             table.stand_in(player, due)
         player.due.set()

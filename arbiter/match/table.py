@@ -66,8 +66,6 @@ class Table:
         self._floor: Final = floor
         self.places: Final = tuple([player.place for player in players])
         """By seat: place of who sits there."""
-        self.row = -1
-        """Where the state of ``hand`` is kept while it is lent, else -1; see :mod:`arbiter.match.side_by_side`."""
         self._game = new_game(rules)
         self._done = False
         self._start_hand()

@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
 from arbiter.engine.cards import Card
-from arbiter.sdk.answering import Answering, AnsweringByViews
+from arbiter.sdk.answering import Answering
+from arbiter.sdk.by_views import AnsweringByViews
 from arbiter.sdk.views import CardView, HandResult, MatchInfo, MoonView, PassView
 
 

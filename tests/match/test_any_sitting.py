@@ -11,12 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import arbiter.match.side_by_side
-import arbiter.match.sitting
 from arbiter.api.bot.v1 import bot_pb2 as pb
 from arbiter.deals import ROTATIONS, Seatings, SeatingsKind, commitment
 from arbiter.engine import rule_set
@@ -180,13 +177,9 @@ SEATED = plans().flatmap(
 
 
 def play(seated: tuple[SittingPlan, Wilds]) -> tuple[SittingPlan, Replay]:
-    """Play it, every second seating by array operations from one table on; its replay."""
+    """Play it; its replay."""
     plan, bots = seated
-    with pytest.MonkeyPatch.context() as patch:
-        if plan.seating % 2:
-            patch.setattr(arbiter.match.sitting, "MANY_TABLES", 1)
-            patch.setattr(arbiter.match.side_by_side, "FEW", 1)
-        record = asyncio.run(play_sitting(plan, [WildLink(nature, seed) for nature, seed in bots]))
+    record = asyncio.run(play_sitting(plan, [WildLink(nature, seed) for nature, seed in bots]))
     return plan, replay_of(plan, record.hands, record.faults)
 
 

@@ -1,6 +1,6 @@
-"""Compile the engine in place with mypyc: ``compile_engine.py``, or ``make compiled``; ``--remove`` undoes it.
+"""Compile the hot path in place with mypyc: ``compile_hot_path.py``, or ``make compiled``; ``--remove`` undoes it.
 
-The project needs no compiled engine; it is the same one, faster. See ``docs/performance.md``.
+The project needs nothing compiled; it is the same, faster. See ``docs/performance.md``.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ENGINE = ROOT / "arbiter" / "engine"
+PACKAGE = ROOT / "arbiter"
 
 
 def main() -> int:
     """Compile, or remove what was compiled; exit status 0, or 4 when the machine lacks something."""
-    parser = argparse.ArgumentParser(description="Compile the engine in place, or remove what was compiled.")
-    parser.add_argument("--remove", action="store_true", help="go back to the engine's plain Python")
+    parser = argparse.ArgumentParser(description="Compile the hot path in place, or remove what was compiled.")
+    parser.add_argument("--remove", action="store_true", help="go back to plain Python")
     options = parser.parse_args()
     # First of all: a build of older sources would refuse to be imported below.
     _remove()
@@ -30,9 +30,9 @@ def main() -> int:
         return 0
     lacking = _what_lacks()
     if lacking is not None:
-        print(f"error: {lacking}; the engine stays interpreted", file=sys.stderr)
+        print(f"error: {lacking}; everything stays interpreted", file=sys.stderr)
         return 4
-    print(f"Compiling {ENGINE}: some ten seconds", flush=True)
+    print(f"Compiling the hot path in {PACKAGE}: some half a minute", flush=True)
     _compile()
     return 0
 
@@ -54,7 +54,7 @@ def _what_lacks() -> str | None:
 
 def _remove() -> None:
     for suffix in EXTENSION_SUFFIXES:
-        for path in ENGINE.glob(f"*{suffix}"):
+        for path in PACKAGE.rglob(f"*{suffix}"):
             path.unlink()
 
 
@@ -66,12 +66,18 @@ def _compile() -> None:
     build = import_module("arbiter.engine.build")
     os.chdir(ROOT)
     with tempfile.TemporaryDirectory(prefix="arbiter-build-") as folder:
-        paths = [f"arbiter/engine/{name}.py" for name in build.MODULES]
+        groups = [
+            ([f"arbiter/{name.replace('.', '/')}.py" for name in names], build.library_name(str(PACKAGE), group))
+            for group, names in build.GROUPS.items()
+        ]
         extensions = mypycify(
-            ["--config-file", "pyproject.toml", "--cache-dir", f"{folder}/cache", *paths],
+            [
+                *("--config-file", "pyproject.toml", "--cache-dir", f"{folder}/cache"),
+                *(path for paths, _ in groups for path in paths),
+            ],
             debug_level="0",
             target_dir=f"{folder}/c",
-            group_name=build.library_name(str(ENGINE)),
+            separate=groups,
         )
         command = Distribution({"ext_modules": extensions}).get_command_obj("build_ext")
         command.inplace = True

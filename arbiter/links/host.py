@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import hashlib
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NoReturn, Protocol, cast
+from typing import Any, Final, NoReturn, Protocol, cast
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -74,7 +74,11 @@ class BotHost(bot_pb2_grpc.BotServiceServicer):
         return connection
 
     async def __aenter__(self) -> BotHost:
-        await self._server.start()
+        try:
+            await _whole(self._server.start())
+        except asyncio.CancelledError:
+            await _whole(self._server.stop(grace=None))
+            raise
         for socket in self._sockets:
             socket.chmod(0o666)  # the bot is another user, and only its own socket is shown to it
         return self
@@ -82,7 +86,7 @@ class BotHost(bot_pb2_grpc.BotServiceServicer):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._server.stop(grace=None)
+        await _whole(self._server.stop(grace=None))
 
     async def Sit(  # type: ignore[override]  # the style that reads and writes, which the stubs leave out
         self,
@@ -107,6 +111,17 @@ class BotHost(bot_pb2_grpc.BotServiceServicer):
             connection.ended.set()
             if not connection.inbox.full():  # a reader of a full inbox sees `ended` after the last message
                 connection.inbox.put_nowait(None)
+
+
+async def _whole(step: Coroutine[Any, Any, None]) -> None:
+    """Wait for a start or a stop of a server, also when the caller is cancelled: one that was cut short leaves a server
+    that listens on and can't be stopped any more."""
+    task = asyncio.ensure_future(step)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
 
 
 async def _refuse(

@@ -66,8 +66,10 @@ class Storm:
             part.check()
         if self.done.total() >= self._kills:
             return
-        weights = [weight for weight, _ in self._ways.values()]
-        (way,) = self._random.choices(list(self._ways), weights)
+        # At the end what was not done yet, so that no way is left out.
+        missing = [way for way in self._ways if not self.done[way]]
+        ways = missing if self._kills - self.done.total() <= len(missing) else list(self._ways)
+        (way,) = self._random.choices(ways, [self._ways[way][0] for way in ways])
         if self._ways[way][1]():
             self.done[way] += 1
             self._tell(f"{self.done.total()} of {self._kills}: {way}")

@@ -1,8 +1,9 @@
 """How a service scales with its workers: ``python -m benchmarks.scaling``.
 
 What a sitting and a renewal of its lease cost the arbiter and Redis is measured; then a service of up to a thousand
-workers is simulated from that: each worker waits for the arbiter's answers, plays, and renews its lease meanwhile, and
-the arbiter and Redis serve one call after the other, each as long as it was measured to take.
+workers is simulated from that: each worker waits for its lease, plays, renews the lease meanwhile, and goes on while
+its report is checked, one report at a time; and the arbiter and Redis serve one call after the other, each as long as
+it was measured to take.
 """
 
 from __future__ import annotations
@@ -116,10 +117,13 @@ def simulate(costs: Costs, workers: int, play_seconds: float, heartbeat: float =
     events = [(rng.uniform(0, play_seconds), worker, 0, 0.0) for worker in range(workers)]
     heapq.heapify(events)
     arbiter_free = redis_free = arbiter_busy = redis_busy = played = pause = 0.0
-    renewed = [0.0] * workers
+    renewed, reported = [0.0] * workers, [0.0] * workers
     done = 0
     while events and events[0][0] < end:
         now, worker, due, until = heapq.heappop(events)
+        if due == 2 and reported[worker] > now:
+            heapq.heappush(events, (reported[worker], worker, 2, until))
+            continue
         if due == 0:
             redis_free = max(now, redis_free) + costs.redis
             redis_busy += costs.redis
@@ -129,7 +133,8 @@ def simulate(costs: Costs, workers: int, play_seconds: float, heartbeat: float =
         arbiter_busy += cost
         if due == 2:
             done += 1
-            heapq.heappush(events, (arbiter_free, worker, 0, 0.0))
+            reported[worker] = arbiter_free
+            heapq.heappush(events, (now, worker, 0, 0.0))
             continue
         if due == 0:
             seconds = play_seconds * rng.uniform(1 - SPREAD, 1 + SPREAD)

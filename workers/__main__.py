@@ -13,7 +13,7 @@ from celery.exceptions import SecurityWarning
 
 from arbiter.errors import ArbiterError, UsageError
 from arbiter.telemetry import Endpoint, set_up_logging
-from workers.app import app, configure, runner, settings, worker
+from workers.app import app, configure, loop, settings, worker
 from workers.consumer import reached
 from workers.presence import Presence
 
@@ -32,7 +32,8 @@ def main() -> None:
             _pin(settings().pinned)
             configure(settings())
             queues = settings().queues()
-            runner().run(worker().check())
+            stack.callback(loop().close)
+            loop().run(worker().check())
             if (listen := settings().metrics) is not None:
                 checks = {"redis": _redis_amiss, "arbiter": _arbiter_amiss, "worker": _stopping}
                 stack.enter_context(Endpoint(listen, checks))
@@ -43,7 +44,7 @@ def main() -> None:
             with Presence(app, settings().queue, settings().name):
                 _take_sittings(settings().name, queues)
         finally:
-            runner().run(worker().close())
+            loop().run(worker().close())
 
 
 def _redis_amiss() -> str | None:

@@ -7,7 +7,6 @@ cores are used by more processes. See ``docs/decisions/worker-pool.md``.
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import time
 from functools import cache
@@ -19,6 +18,7 @@ from celery.worker import state
 
 from arbiter.match.routes import TASK
 from arbiter.telemetry import metrics
+from workers.loop import LoopThread
 from workers.settings import WorkerSettings, celery_settings
 from workers.work import Worker
 
@@ -37,9 +37,9 @@ def settings() -> WorkerSettings:
 
 
 @cache
-def runner() -> asyncio.Runner:
-    """The one event loop of this process: gRPC's objects stay on it from sitting to sitting."""
-    return asyncio.Runner()
+def loop() -> LoopThread:
+    """The one event loop of this process."""
+    return LoopThread()
 
 
 @cache
@@ -50,9 +50,9 @@ def worker() -> Worker:
 
 @app.task(name=TASK)
 def play_sitting(sitting: str, sent: float) -> None:
-    """Play the sitting with this id, sent at this time in seconds since 1970, and report it."""
+    """Play the sitting with this id, sent at this time in seconds since 1970."""
     metrics.QUEUE_WAIT.observe(max(0.0, time.time() - sent))
-    runner().run(worker().work(sitting))
+    loop().run(worker().work(sitting))
     if worker().sittings >= settings().recycle:
         state.should_stop = 0  # type: ignore[assignment]  # the stub knows its first value alone
 

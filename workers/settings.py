@@ -159,8 +159,8 @@ def celery_settings(settings: WorkerSettings) -> dict[str, Any]:
     """Celery's settings of a worker, each with its reason."""
     return {
         "broker_url": settings.redis_url,
-        # A task is done when its sitting is reported or given back. Redis then hands it out again when a worker dies,
-        # though the coordinator is quicker: it sees the lease expire.
+        # A task is done when its sitting is given back, or played and on this machine's disk. Redis hands it out again
+        # when a worker dies before, though the coordinator is quicker: it sees the lease expire.
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,
         # One sitting at a time: what waits in a queue is free for whoever is idle, and for what is more urgent.

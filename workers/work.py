@@ -23,13 +23,15 @@ from arbiter.match import SittingRecord, Starved, pack_replay, plan_from_message
 from arbiter.packages import BotCache
 from arbiter.telemetry import log_context, metrics
 from workers.line import AWAY, Backoff, Line
+from workers.reporting import Reporter
 from workers.settings import WorkerSettings
 from workers.spool import Spool
 
 log = logging.getLogger(__name__)
 
 REPORT_PATIENCE: Final = 30.0
-"""Seconds for which a report is tried again before the worker goes on; it stays in the spool and is sent later."""
+"""Seconds for which a worker that ends waits for its last report, unless it is hurried; what is not acknowledged stays
+in the spool and is sent later."""
 
 CALL_PATIENCE: Final = 10.0
 """Seconds for which the answer to a short call is waited for."""
@@ -53,7 +55,9 @@ class Worker:
         self._cage: Final[Cage] = choose_cage(settings.unsafe_processes, settings.hidden, settings.cage)
         self._spool: Final = Spool(settings.spool_folder)
         self._opened: Line | None = None
+        self._reporter: Final = Reporter(self._spool, lambda: self._line)
         self._bots: Final = BotCache(settings.cache_folder, self._fetch, settings.cache_bytes)
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._current: asyncio.Task[None] | None = None
         self._playing: asyncio.Task[SittingRecord] | None = None
         self._stopping: Final = asyncio.Event()
@@ -70,9 +74,14 @@ class Worker:
         await self._cage.check()
 
     async def work(self, sitting: str) -> None:
-        """Play one sitting, from lease to report. Returns also when there is nothing to do or it could not be done."""
+        """Play one sitting, from lease to replay; it is reported while the next one begins.
+
+        Returns when what is to be reported is on the disk, and also when there is nothing to do or it could not be
+        done.
+        """
         if self._stopping.is_set():
             return
+        self._loop = asyncio.get_running_loop()
         match, tournament = sitting.rpartition("/")[0], sitting.partition("/")[0]
         with log_context(sitting=sitting, match=match, tournament=tournament, worker=self._settings.name):
             self._current = asyncio.ensure_future(self._work(sitting))
@@ -89,29 +98,37 @@ class Worker:
         return self._stopping.is_set()
 
     async def _work(self, sitting: str) -> None:
-        await self._send_spooled()
+        if sitting == self._reporter.sitting:
+            return  # sent twice; the arbiter would let its worker have it again until the report is through
         lease = await self._lease(sitting)
+        self._reporter.start()  # what an earlier worker left behind, now that the arbiter is there
         if lease is None:
             return
         progress = Progress()
         playing = self._playing = asyncio.ensure_future(self._play(lease.plan, progress))
         heartbeat = asyncio.ensure_future(self._keep_lease(sitting, lease, progress, playing))
+        reporting = False
         started = time.monotonic()
         metrics.BUSY.set(1)
         try:
-            # Until the report is through: a sitting that is being reported need not be played again.
             record = await self._outcome(sitting, lease, playing)
             self._playing = None
             if record is not None:
                 self.sittings += 1
                 seconds = time.monotonic() - started
                 _measure(record, seconds)
-                report = _report(sitting, lease.attempt, record, seconds)
-                self._spool.put(sitting, lease.attempt, report)
-                await self._send_spooled()
+                self._spool.put(sitting, lease.attempt, _report(sitting, lease.attempt, record, seconds))
+                await self._reporter.finish()
+                self._reporter.start(sitting, heartbeat)
+                reporting = True
         finally:
             metrics.BUSY.set(0)
-            heartbeat.cancel()
+            if not reporting:
+                heartbeat.cancel()
+
+    async def reported(self) -> None:
+        """Wait until no report is on its way."""
+        await self._reporter.finish()
 
     def drain(self) -> None:
         """Take no other sitting; finish the one that is played, or give it back if it takes too long. Callable from a
@@ -123,14 +140,16 @@ class Worker:
         self._on_loop(self._give_back)
 
     def _on_loop(self, action: Callable[[], None]) -> None:
-        """Run something on the loop of the current sitting; without one there is nothing to end."""
-        if self._current is None:
+        """Run something on the event loop; before the first sitting there is nothing to end."""
+        if self._loop is None:
             self._stopping.set()
         else:
-            self._current.get_loop().call_soon_threadsafe(action)
+            self._loop.call_soon_threadsafe(action)
 
     def _drain(self) -> None:
         self._stopping.set()
+        if self._current is None and not self._reporter.busy:
+            return
         log.warning("stopping after this sitting, or in %g s; ask again to hurry", self._settings.drain_seconds)
         asyncio.get_running_loop().call_later(self._settings.drain_seconds, self._give_back)
 
@@ -139,11 +158,18 @@ class Worker:
         if self._playing is not None:
             self._returning = True
             self._playing.cancel()
-        elif self._current is not None:
+            return
+        if self._current is not None:
             self._current.cancel()
+        self._reporter.stop()
 
     async def close(self) -> None:
-        """Hang up; before the event loop ends."""
+        """Send what was played last, and hang up; before the event loop ends."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CALL_PATIENCE if self._returning else REPORT_PATIENCE):
+                await self.reported()
+        self._reporter.stop()
+        await self.reported()
         if self._opened is not None:
             await self._opened.close()
 
@@ -283,37 +309,6 @@ class Worker:
                 if playing.cancel():
                     log.warning("sitting %s, attempt %d: the lease is gone; it is dropped", sitting, lease.attempt)
                 return
-
-    async def _send_spooled(self) -> None:
-        """Report what waits in the spool, with back-off while the arbiter is away; what remains is sent another
-        time."""
-        deadline = time.monotonic() + REPORT_PATIENCE
-        backoff = Backoff(MAX_PAUSE / 2)
-        line = self._line
-        for path, report in self._spool.waiting():
-            while True:
-                try:
-                    answer = await line.stub.ReportSitting(report, timeout=REPORT_PATIENCE, metadata=line.metadata)
-                except grpc.aio.AioRpcError as error:
-                    if error.code() is grpc.StatusCode.INVALID_ARGUMENT:
-                        log.error("sitting %s: the report was refused: %s", report.sitting, error.details())
-                        self._spool.remove(path)
-                        break
-                    if error.code() not in AWAY:
-                        # It is kept for another time, and does not stand in the way of the others.
-                        log.error(
-                            "sitting %s: not reported: %s: %s", report.sitting, error.code().name, error.details()
-                        )
-                        break
-                    if time.monotonic() + backoff.next > deadline:
-                        log.warning("sitting %s: not reported yet: %s", report.sitting, error.code().name)
-                        return
-                    metrics.RETRIES.labels("report").inc()
-                    await asyncio.sleep(backoff.draw())
-                    continue
-                log.info("sitting %s: %s", report.sitting, pb.ReportOutcome.Name(answer.outcome))
-                self._spool.remove(path)
-                break
 
 
 class Progress:

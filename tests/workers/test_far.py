@@ -169,6 +169,7 @@ def test_a_worker_waits_for_the_arbiter_and_says_so_once(host: Host, caplog: pyt
             await until(lambda: "can't be reached, trying again" in caplog.text)
             async with host.serving(address):
                 await working
+                await worker.reported()
 
     asyncio.run(test())
     assert outcomes(host.store) == [AttemptOutcome.RECORDED]

@@ -123,7 +123,7 @@ def at(store: Store, bots: FileVersions, test: Callable[[Site], Awaitable[None]]
     asyncio.run(run())
 
 
-def test_a_task_is_acknowledged_with_its_report_and_one_is_taken_at_a_time(store: Store, bots: FileVersions) -> None:
+def test_a_task_is_acknowledged_when_it_is_played_and_one_is_taken_at_a_time(store: Store, bots: FileVersions) -> None:
     """Taken early or two at once, a killed worker's sittings would be gone from Redis."""
     create(store, bots, [SLOW, LOWEST, LOWEST, LOWEST])
 

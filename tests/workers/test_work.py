@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -33,6 +34,7 @@ from arbiter.store import (
 )
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import Desk, Grant, plan_tournament
+from arbiter.tournament.desk import LEASE
 from tests.cage.support import make_bot, open_folder
 from tests.patience import PATIENCE
 from tests.tournament.support import ID, START, granted, packed_of, played, spec_of
@@ -153,6 +155,7 @@ def test_a_sitting_is_played_and_recorded_once_and_nothing_of_it_stays(store: St
         async with place.arbiter(Desk(store)):
             await place.worker.work(FIRST)
             await place.worker.work(FIRST)
+            await place.worker.reported()
         assert place.reports() == []
         assert place.left() == []
 
@@ -183,34 +186,110 @@ def test_a_report_waits_for_an_arbiter_that_is_away(store: Store, bots: FileVers
         async with place.arbiter(Desk(store)):
             working = asyncio.ensure_future(place.worker.work(FIRST))
             await until(lambda: bool(place.left()))
-        await until(lambda: bool(place.reports()))
-        assert not working.done()
+        await working
+        assert len(place.reports()) == 1
         assert store.progress(ID).recorded == 0
         async with place.arbiter(Desk(store)):
-            await working
+            await place.worker.reported()
         assert place.reports() == []
 
     at_work(test, store, bots)
     assert [attempt.outcome for attempt in store.attempts(KEY)] == [AttemptOutcome.RECORDED]
 
 
-def test_what_waits_in_the_spool_is_sent_with_the_next_task(
-    store: Store, bots: FileVersions, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+class Deliberate(Desk):
+    """An arbiter that takes its time over reports, until it is let go on."""
+
+    def __init__(self, store: Store, lease: timedelta = LEASE) -> None:
+        super().__init__(store, lease)
+        self.asked: list[str] = []
+        self.go = threading.Event()
+
+    def report(self, sitting: str, attempt: int, replay: bytes, logs: Sequence[BotLog], seconds: float) -> Recorded:
+        self.asked.append(sitting)
+        assert self.go.wait(DEADLINE)
+        return super().report(sitting, attempt, replay, logs, seconds)
+
+
+def test_the_next_sitting_is_played_while_the_last_is_reported_and_no_further(store: Store, bots: FileVersions) -> None:
+    """An arbiter that is slow to check holds up no sitting, and nothing piles up at it."""
+    create(store, bots)
+    desk = Deliberate(store)
+
+    async def test(place: Workplace) -> None:
+        async with place.arbiter(desk):
+            await place.worker.work(FIRST)
+            await place.worker.work(FIRST)
+            following = asyncio.ensure_future(place.worker.work(SECOND))
+            await until(lambda: len(place.reports()) == 2)
+            assert place.left() == [], "its bots have ended"
+            assert desk.asked == [FIRST]
+            assert not following.done()
+            desk.go.set()
+            await following
+            await place.worker.reported()
+        assert place.reports() == []
+
+    at_work(test, store, bots)
+    assert desk.asked == [FIRST, SECOND]
+    assert len(store.attempts(KEY)) == 1, "the second task for it found it on its way"
+    assert store.progress(ID).recorded == 2
+
+
+def test_the_lease_is_renewed_until_the_report_is_through(store: Store, bots: FileVersions) -> None:
+    create(store, bots)
+    desk = Deliberate(store, lease=timedelta(seconds=0.5))
+    ends: set[datetime] = set()
+
+    async def test(place: Workplace) -> None:
+        async with place.arbiter(desk):
+            await place.worker.work(FIRST)
+            await until(lambda: desk.asked == [FIRST])
+            while len(ends) < 5:
+                ends.update(lease.expires_at for lease in store.leases(ID))
+                await asyncio.sleep(0.01)
+            desk.go.set()
+            await place.worker.reported()
+
+    at_work(test, store, bots)
+    assert [attempt.outcome for attempt in store.attempts(KEY)] == [AttemptOutcome.RECORDED]
+
+
+@pytest.mark.parametrize("hurried", [False, True])
+def test_a_worker_that_ends_waits_for_its_report_unless_it_is_hurried(
+    store: Store, bots: FileVersions, hurried: bool
 ) -> None:
     create(store, bots)
-    monkeypatch.setattr(work_module, "REPORT_PATIENCE", 0.0)
+    desk = Deliberate(store)
+
+    async def test(place: Workplace) -> None:
+        async with place.arbiter(desk):
+            await place.worker.work(FIRST)
+            await until(lambda: desk.asked == [FIRST])
+            place.worker.drain()
+            if hurried:
+                place.worker.hurry()
+            closing = asyncio.ensure_future(place.worker.close())
+            if hurried:
+                await closing
+                assert len(place.reports()) == 1, "it is sent another time"
+            desk.go.set()
+            await closing
+            assert len(place.reports()) == hurried
+
+    at_work(test, store, bots)
+
+
+def test_what_waits_in_the_spool_is_sent_with_the_next_task(store: Store, bots: FileVersions) -> None:
+    create(store, bots)
     desk = Desk(store)
     report = finished_report(granted(desk, FIRST, "dead"))
 
     async def test(place: Workplace) -> None:
         place.spool.put(FIRST, 1, report)
-        working = asyncio.ensure_future(place.worker.work("nonsense"))
-        await until(lambda: "not reported yet" in caplog.text)
-        assert len(place.reports()) == 1, "nobody was there to take it"
-        monkeypatch.undo()
         async with place.arbiter(desk):
-            await working
             await place.worker.work("nonsense")
+            await place.worker.reported()
         assert place.reports() == []
 
     at_work(test, store, bots)
@@ -227,6 +306,7 @@ def test_a_refused_report_is_dropped(store: Store, bots: FileVersions, caplog: p
         place.spool.put(FIRST, 1, report)
         async with place.arbiter(desk):
             await place.worker.work(SECOND)
+            await place.worker.reported()
         assert place.reports() == []
 
     at_work(test, store, bots)
@@ -259,6 +339,7 @@ def test_a_report_that_the_arbiter_fails_at_is_kept_and_stands_in_no_others_way(
         place.spool.put(FIRST, 1, report)
         async with place.arbiter(desk):
             await place.worker.work(SECOND)
+            await place.worker.reported()
         (kept,) = place.reports()
         assert kept.name.startswith(FIRST.replace("/", "_"))
 
@@ -333,6 +414,7 @@ def test_a_sitting_whose_lease_was_lost_is_dropped(store: Store, bots: FileVersi
             store.expire_leases(ID, datetime.max.replace(tzinfo=UTC))
             assert isinstance(desk.lease(FIRST, "w2"), Grant)
             await working
+            await place.worker.reported()
         assert place.reports() == []
         assert place.left() == []
 
@@ -375,6 +457,7 @@ def test_a_lease_is_renewed_while_it_is_played(store: Store, bots: FileVersions)
             while not working.done():
                 ends.update(lease.expires_at for lease in store.leases(ID))
                 await asyncio.sleep(0.01)
+            await place.worker.reported()
 
     at_work(test, store, bots)
     assert len(ends) >= 3, "renewed every 0.1 s in a sitting that takes 0.5 s at the least"
@@ -414,6 +497,7 @@ def test_a_worker_that_is_asked_to_stop_finishes_its_sitting(store: Store, bots:
             place.worker.drain()
             await working
             await place.worker.work(SECOND)
+            await place.worker.reported()
 
     at_work(test, store, bots)
     assert [attempt.outcome for attempt in store.attempts(KEY)] == [AttemptOutcome.RECORDED]

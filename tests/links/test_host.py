@@ -9,6 +9,7 @@ import pytest
 
 from arbiter.links import BotHost
 from arbiter.supervisor.rundir import RunDirectory
+from tests.patience import PATIENCE
 
 
 async def listens(socket: Path) -> bool:
@@ -49,7 +50,7 @@ def test_an_end_that_is_cancelled_comes_to_its_end(times: int) -> None:
         await host.__aenter__()
         assert await listens(socket)
         await cancelled(asyncio.ensure_future(host.__aexit__(None, None, None)), times)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while await listens(socket):
                 await asyncio.sleep(0.01)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.patience import PATIENCE
 from workers.loop import LoopThread
 
 
@@ -47,7 +48,7 @@ def test_what_was_begun_goes_on_when_nobody_waits(loop: LoopThread) -> None:
         return asyncio.ensure_future(later())
 
     kept = loop.run(begin())
-    assert went_on.wait(60)
+    assert went_on.wait(PATIENCE)
     assert kept is not None
 
 

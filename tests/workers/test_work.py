@@ -207,7 +207,7 @@ class Deliberate(Desk):
 
     def report(self, sitting: str, attempt: int, replay: bytes, logs: Sequence[BotLog], seconds: float) -> Recorded:
         self.asked.append(sitting)
-        assert self.go.wait(DEADLINE)
+        assert self.go.wait(PATIENCE)
         return super().report(sitting, attempt, replay, logs, seconds)
 
 

@@ -314,6 +314,8 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2, help="processes to work in (default 2)")
     parser.add_argument("--images", type=Path, help="draw gate-power.svg and gate-boards.svg into this folder")
     options = parser.parse_args()
+    if options.images:  # a folder that can't be made is better known now than in the end
+        options.images.mkdir(parents=True, exist_ok=True)
     played = play(list(CANDIDATES), options.boards, options.processes)
     few = max(CHUNK, options.boards // 6)
     arrangements = play([PICTURED], few, options.processes, Seatings(SeatingsKind.ALL))[PICTURED]

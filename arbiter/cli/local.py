@@ -90,13 +90,13 @@ class LocalOptions:
 
 
 async def check_bots(entrants: list[Entrant], options: LocalOptions, bots: Versions, patience: Sequence[float]) -> None:
-    """Start every entrant's bot once, so that one that does not start is named before the first card.
+    """Start every entrant's version once, so that one that does not start is named before the first card.
 
     Args:
         entrants: of whom.
         options: how bots are run.
         bots: their versions.
-        patience: by entrant, its start-up allowance in seconds.
+        patience: by entrant, its start-up allowance in seconds; of entrants with one version the shortest counts.
 
     Raises:
         SpecError: a bot does not start; says what was seen.
@@ -104,11 +104,15 @@ async def check_bots(entrants: list[Entrant], options: LocalOptions, bots: Versi
     """
     cage = options.cage
     await cage.check()
+    tried: dict[str, tuple[Entrant, float]] = {}
+    for entrant, seconds in zip(entrants, patience, strict=True):
+        first, shortest = tried.get(entrant.digest, (entrant, seconds))
+        tried[entrant.digest] = first, min(shortest, seconds)
     with RunDirectory() as run:
         _open_to_bots(run, options)
         host = BotHost(run)
         links: list[ProcessLink] = []
-        for entrant in entrants:
+        for entrant, _ in tried.values():
             folder = bots.open(entrant.digest)
             connection = host.add(f"bot{entrant.index}")
             launch = Launch(folder, load_manifest(folder), connection.socket, {"ARBITER_TOKEN": connection.token})
@@ -117,9 +121,9 @@ async def check_bots(entrants: list[Entrant], options: LocalOptions, bots: Versi
         turn = asyncio.Semaphore(STARTS_AT_ONCE)
         async with host:
             outcomes = await asyncio.gather(
-                *(_start_once(link, seconds, turn) for link, seconds in zip(links, patience, strict=True))
+                *(_start_once(link, seconds, turn) for link, (_, seconds) in zip(links, tried.values(), strict=True))
             )
-    for entrant, lost in zip(entrants, outcomes, strict=True):
+    for (entrant, _), lost in zip(tried.values(), outcomes, strict=True):
         if lost is not None:
             raise SpecError(
                 f"entrant {entrant.name!r} does not start: {'; '.join(filter(None, (lost.detail, lost.said)))};"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import subprocess
@@ -10,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from arbiter.store import Store, TournamentState
+from arbiter.cli.local import LocalOptions, check_bots
+from arbiter.packages import FileVersions
+from arbiter.store import Entrant, Store, TournamentState
+from arbiter.tournament import SpecError
 from tests.cli.conftest import Call, Outcome
 from tests.e2e.support import BOTS, SAMPLES, Place, tournament_file
 from tests.patience import PATIENCE
@@ -190,6 +194,24 @@ def test_a_bot_that_does_not_start_is_named_with_its_last_line(call: Call, data:
     outcome = call("tournament", "run", path, "--data-dir", data)
     line = said(outcome, 2, "entrant 'bot4' does not start: ended before its greeting: exit status 1")
     assert "its last line: no  [31mweights [0m to load; try it with: arbiter bot check DIR" in line
+
+
+def test_a_version_that_is_entered_twice_is_tried_out_once(tmp_path: Path) -> None:
+    """With the shorter of two start-up allowances, which nothing starts in here."""
+    opened: list[str] = []
+
+    class Watched(FileVersions):
+        def open(self, digest: str) -> Path:
+            opened.append(digest)
+            return super().open(digest)
+
+    versions = Watched(tmp_path / "bots")
+    twice = [Entrant(index, f"bot{index}", versions.put(SAMPLES / "lowest").digest, {}) for index in range(2)]
+    options = LocalOptions(tmp_path, None, 1, False)
+    asyncio.run(check_bots(twice, options, versions, [PATIENCE, PATIENCE]))
+    assert opened == [twice[0].digest]
+    with pytest.raises(SpecError, match="entrant 'bot0' does not start: "):
+        asyncio.run(check_bots(twice, options, versions, [PATIENCE, 0.0]))
 
 
 def test_a_port_that_is_taken(place: Place) -> None:

@@ -14,13 +14,13 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from tests.e2e.gates import BUG, copy_of_careful
+from tests.e2e.gates import copy_of
 from tests.e2e.support import COMMAND, REPOSITORY, SEED, Place, environment
 from tests.patience import PATIENCE
 
 FILES = ("github.yml", "gitlab.yml")
 AT_A_SERVICE = ("github-service.yml", "gitlab-service.yml")
-SMALL = f"--opponents careful --seatings 1 --block-boards 4 --max-boards 4 --deal-seed {SEED}"
+SMALL = f"--opponents lowest --seatings 1 --block-boards 4 --max-boards 4 --workers 1 --deal-seed {SEED}"
 """One block, which is too few for a verdict."""
 
 UNCAGED = " --unsafe-processes"
@@ -64,14 +64,19 @@ def installed(folder: Path) -> Path:
     return programs
 
 
+@pytest.fixture(scope="module")
+def known() -> set[str]:
+    """The options of ``arbiter gate``."""
+    command = [*COMMAND, "gate", "--help"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, env={"COLUMNS": "200", "PATH": ""})
+    return set(re.findall(r"--[a-z-]+", shown.stdout))
+
+
 @pytest.mark.parametrize("name", FILES + AT_A_SERVICE)
-def test_what_a_workflow_calls_exists(name: str) -> None:
+def test_what_a_workflow_calls_exists(known: set[str], name: str) -> None:
     script = gate_script(name)
     (line,) = (line for line in script.splitlines() if line.strip().startswith("arbiter gate "))
     words = shlex.split(line.replace("$GATE_OPTIONS", options_of(name)).partition("||")[0])
-    command = [*COMMAND, "gate", "--help"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True, env={"COLUMNS": "200", "PATH": ""})
-    known = set(re.findall(r"--[a-z-]+", shown.stdout))
     used = {word for word in words if word.startswith("--")}
     assert used >= {"--against", "--junit", "--time-limit"}
     assert used <= known
@@ -100,8 +105,8 @@ def test_a_pipeline_runs_its_gate(place: Place, tmp_path: Path, name: str, expec
     """Both run one after the other in a checkout with the version before; one block gives no verdict."""
     checkout = place.temporary / name
     (checkout / "baseline").mkdir(parents=True)
-    copy_of_careful(checkout, "bot")
-    copy_of_careful(checkout / "baseline", "bot", bug=BUG)
+    copy_of("careful", checkout, "bot")
+    copy_of("lowest", checkout / "baseline", "bot")
     programs = installed(checkout)
     summary = tmp_path / "summary.md"
     variables = environment(place.temporary)

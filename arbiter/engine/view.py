@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
 from typing import Final, NamedTuple
 
 from arbiter.engine.hand import Hand
@@ -78,13 +77,16 @@ def play_view(hand: Hand) -> PlayView:
 
 def play_columns(hands: Sequence[Hand]) -> PlayColumns:
     """The same for many hands, in which the same or different seats owe a card."""
-    tricks = [hand.trick for hand in hands]
-    return PlayColumns(
-        [hand.hands[hand.turn] for hand in hands],
-        [hand.legal for hand in hands],
-        [hand.leader for hand in hands],
-        [len(trick) for trick in tricks],
-        list(chain.from_iterable(tricks)),
-        [hand.broken for hand in hands],
-        list(chain.from_iterable([hand.points for hand in hands])),
-    )
+    columns = PlayColumns([], [], [], [], [], [], [])
+    own, legal, leader, trick_size, trick, broken, points = columns
+    for hand in hands:  # once, because each hand is far from the last in memory
+        own.append(hand.hands[hand.turn])
+        legal.append(hand.legal)
+        leader.append(hand.leader)
+        lying = len(hand._played) - hand._start
+        trick_size.append(lying)
+        if lying:
+            trick += hand._played[hand._start :]
+        broken.append(hand.broken)
+        points += hand.points
+    return columns

@@ -21,6 +21,7 @@ from arbiter.engine import Rules, Trick, compile_rules
 from arbiter.links import Ending, FaultCode, Link, LinkLost
 from arbiter.match.answers import Answers
 from arbiter.match.clock import TimeUsed
+from arbiter.match.collector import seldom_collecting
 from arbiter.match.faults import Fault
 from arbiter.match.gathering import Gathering
 from arbiter.match.messages import clock_to_message
@@ -82,7 +83,8 @@ async def play_sitting(
     """
     sitting = _Sitting(plan, links, on_hand, now, read_load, at_once)
     try:
-        await sitting.play()
+        with seldom_collecting:
+            await sitting.play()
     finally:
         endings = await asyncio.gather(*(link.close(END_GRACE if sitting.over else 0.0) for link in links))
     return SittingRecord(

@@ -21,8 +21,12 @@ from workers.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
 
-AWAY: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
-"""What a call ends with while the arbiter can't be reached."""
+AWAY: Final = (
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,  # too many others at this address show bad tokens
+)
+"""What a call ends with while the arbiter can't be reached, or lets nobody new in."""
 
 FETCH_PATIENCE: Final = 30.0
 """Seconds for which a bot is asked for again while the arbiter is away."""

@@ -270,10 +270,13 @@ async def _api(stack: AsyncExitStack, store: Store, options: ServiceOptions, sta
     stack.enter_context(service_lock(data))
     client = redis_client(options.redis_url, REDIS_PATIENCE)
     stack.push_async_callback(client.aclose)
+    rates = Rates(client)
     desk, tokens = Desk(store), WorkerTokens(store.accounts)
     worker_address = None
     if options.worker_listen is not None:
-        for_workers = WorkerServer(desk, contents, tokens, options.worker_listen, options.worker_credentials)
+        for_workers = WorkerServer(
+            desk, contents, tokens, options.worker_listen, options.worker_credentials, limits=calls, rates=rates
+        )
         worker_address = (await stack.enter_async_context(for_workers)).address
     kept = Registry(store, contents, data / "registry", quota)
     heavy = await stack.enter_async_context(HeavyWork())
@@ -283,8 +286,6 @@ async def _api(stack: AsyncExitStack, store: Store, options: ServiceOptions, sta
     gates = GateServicer(store, GateHosting(store, contents, quota), started, heavy)
     ladders = LadderServicer(store, LadderHosting(store, contents), started, heavy)
     servicers = (registry, tournaments, gates, ladders)
-    server = PublicServer(
-        *servicers, store.accounts, options.listen, options.credentials, limits=calls, rates=Rates(client)
-    )
+    server = PublicServer(*servicers, store.accounts, options.listen, options.credentials, limits=calls, rates=rates)
     address = (await stack.enter_async_context(server)).address
     return _Api(address, worker_address, tokens, desk, (life.run, sweeper.run))

@@ -11,7 +11,9 @@ from grpc_reflection.v1alpha import reflection
 
 from arbiter.api.worker.v1 import worker_pb2, worker_pb2_grpc
 from arbiter.packages import Versions
+from arbiter.service.limits import CallLimits
 from arbiter.service.listening import add_port
+from arbiter.service.rates import Rates
 from arbiter.service.worker_service import WorkerServicer
 from arbiter.service.worker_tokens import TokenInterceptor, WorkerTokens
 from arbiter.tournament import Desk
@@ -44,6 +46,8 @@ class WorkerServer:
         tokens: who may call.
         listen: the address.
         credentials: for TLS; None for plain text, which the caller has to have thought about.
+        limits: how many bad tokens an address may show.
+        rates: counts these; None to count none.
 
     Raises:
         UsageError: on entry, when it is no address.
@@ -57,10 +61,14 @@ class WorkerServer:
         tokens: WorkerTokens,
         listen: str,
         credentials: grpc.ServerCredentials | None = None,
+        *,
+        limits: CallLimits | None = None,
+        rates: Rates | None = None,
     ) -> None:
         self._listen: Final = listen
         self._credentials: Final = credentials
-        self._server: Final = grpc.aio.server(interceptors=[TokenInterceptor(WORKER_SERVICE, tokens)], options=_OPTIONS)
+        interceptor = TokenInterceptor(WORKER_SERVICE, tokens, limits or CallLimits(), rates)
+        self._server: Final = grpc.aio.server(interceptors=[interceptor], options=_OPTIONS)
         worker_pb2_grpc.add_WorkerServiceServicer_to_server(WorkerServicer(desk, bots), self._server)
         self._health: Final = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
@@ -71,9 +79,9 @@ class WorkerServer:
 
     async def __aenter__(self) -> WorkerServer:
         self.address = add_port(self._server, self._listen, self._credentials)
-        await self._server.start()
         for service in ("", WORKER_SERVICE):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+        await self._server.start()
         return self
 
     async def __aexit__(

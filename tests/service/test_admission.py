@@ -25,7 +25,7 @@ from arbiter.api.registry.v1 import registry_pb2_grpc
 from arbiter.cli.registry_client import CHUNK
 from arbiter.errors import UsageError
 from arbiter.identity import DEFAULT_LIFETIME, authenticate
-from arbiter.service import recognition
+from arbiter.service import lookups
 from arbiter.service.limits import CallLimits, Kind, Rate, RateLimited, Share, Slots, TooManyCalls, address_of
 from arbiter.service.public import REGISTRY_SERVICE
 from arbiter.service.rates import Rates
@@ -330,7 +330,7 @@ class TestATokenThatEnds:
 
     def test_streams_end_soon_after_it_expires(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ahead = timedelta(0)
-        monkeypatch.setattr(recognition, "datetime", SimpleNamespace(now=lambda zone: datetime.now(zone) + ahead))
+        monkeypatch.setattr(lookups, "datetime", SimpleNamespace(now=lambda zone: datetime.now(zone) + ahead))
         with (
             serving(tmp_path, limits=CallLimits(token_checks=0.1)) as service,
             grpc.insecure_channel(service.address) as channel,
@@ -352,7 +352,7 @@ class TestATokenThatEnds:
             found.append(text)
             return authenticate(accounts, text, now)
 
-        monkeypatch.setattr(recognition, "authenticate", counted)
+        monkeypatch.setattr(lookups, "authenticate", counted)
         return found
 
     def test_who_showed_it_is_a_stranger_again(self, tmp_path: Path, looks: list[str]) -> None:
@@ -387,7 +387,7 @@ class TestATokenThatEnds:
     def test_one_that_is_used_stays_known(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """By the hour from its last call, not from its first."""
         now = 1000.0
-        monkeypatch.setattr(recognition, "time", SimpleNamespace(monotonic=lambda: now))
+        monkeypatch.setattr(lookups, "time", SimpleNamespace(monotonic=lambda: now))
         with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as name, ExitStack() as stack:
             redis = stack.enter_context(redis_server(Path(name)))
             limits = CallLimits(failures=Rate(1, 600))
@@ -397,9 +397,9 @@ class TestATokenThatEnds:
             with service.client("nonsense") as stranger, pytest.raises(UsageError, match="no valid token"):
                 list(stranger.versions())
             for _ in range(3):
-                now += 0.9 * recognition.KNOWN_FOR
+                now += 0.9 * lookups.KNOWN_FOR
                 assert list(client.versions()) == []
-            now += 1.1 * recognition.KNOWN_FOR
+            now += 1.1 * lookups.KNOWN_FOR
             with pytest.raises(UsageError, match="1 calls without a valid token within 600 s are allowed"):
                 list(client.versions())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -19,14 +20,16 @@ from arbiter.api.worker.v1 import worker_pb2 as pb
 from arbiter.api.worker.v1 import worker_pb2_grpc
 from arbiter.compression import compress
 from arbiter.errors import InfrastructureError, UsageError
-from arbiter.identity import issue_token
+from arbiter.identity import authenticate, issue_token
 from arbiter.match import plan_from_message
 from arbiter.packages import FileVersions
-from arbiter.service import WorkerServer, WorkerTokens
-from arbiter.store import Recorded, Scope, SittingKey, SittingState, Store, StoreError
+from arbiter.service import WorkerServer, WorkerTokens, lookups
+from arbiter.service.limits import CallLimits, Rate
+from arbiter.store import Accounts, Recorded, Scope, SittingKey, SittingState, Store, StoreError, Token
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import Desk
 from tests.patience import PATIENCE
+from tests.service.redis_process import counting
 from tests.tournament.support import ID, create, packed_of, played, spec_of
 
 SERVICE = "arbiter.api.worker.v1.WorkerService"
@@ -278,6 +281,46 @@ def test_a_report_that_the_arbiter_could_not_keep_is_to_be_tried_again(store: St
             await stub_of(channel).ReportSitting(pb.ReportSittingRequest(sitting=FIRST), metadata=bearer(token))
 
     served(store, FullDisk(store), test)
+
+
+def test_an_address_has_so_many_bad_tokens_looked_up(
+    store: Store, token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As at the public port. Whose token was good a while ago goes on, and so do workers of the same process."""
+    looks: list[str] = []
+
+    def counted(accounts: Accounts, text: str, now: datetime) -> Token:
+        looks.append(text)
+        return authenticate(accounts, text, now)
+
+    monkeypatch.setattr(lookups, "authenticate", counted)
+    tokens = WorkerTokens(store.accounts)
+    stranger = issue_token(store.accounts, "another", Scope.WORKER, datetime.now(UTC))[1]
+    limited = "3 calls without a valid token within 600 s are allowed"
+
+    async def run() -> None:
+        with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as folder:
+            listen, limits = f"unix:{folder}/arbiter.sock", CallLimits(failures=Rate(3, 600))
+            async with (
+                counting(Path(folder)) as (rates, _),
+                WorkerServer(Desk(store), NO_BOTS, tokens, listen, limits=limits, rates=rates) as server,
+                grpc.aio.insecure_channel(server.address) as channel,
+            ):
+                stub, renewal = stub_of(channel), pb.RenewLeaseRequest(sitting=FIRST, attempt=1)
+                await stub.RenewLease(renewal, metadata=bearer(token))
+                for code, said in [
+                    *3 * [(grpc.StatusCode.UNAUTHENTICATED, "set ARBITER_WORKER_TOKEN")],
+                    *2 * [(grpc.StatusCode.RESOURCE_EXHAUSTED, limited)],
+                ]:
+                    with refused(code, said):
+                        await stub.RenewLease(renewal, metadata=bearer("wrong"))
+                with refused(grpc.StatusCode.RESOURCE_EXHAUSTED, limited):
+                    await stub.RenewLease(renewal, metadata=bearer(stranger))
+                await stub.RenewLease(renewal, metadata=bearer(token))
+                await stub.RenewLease(renewal, metadata=bearer(tokens.own))
+
+    asyncio.run(run())
+    assert looks == [token, *3 * ["wrong"], token]
 
 
 # -- where it listens --------------------------------------------------------------------------------------------------

@@ -33,6 +33,15 @@ from tests.workers.test_work import LOWEST, REPOSITORY, SILENT, SLOW, create, un
 
 KEYS = [SittingKey(ID, 0, number) for number in range(4)]
 
+TELLER = (
+    (LOWEST / "bot.py")
+    .read_text()
+    .replace(
+        "    run(Lowest())",
+        "    import os\n\n    print('may use', os.sched_getaffinity(0), flush=True)\n    run(Lowest())",
+    )
+)
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
@@ -279,6 +288,20 @@ def test_a_worker_ends_after_so_many_sittings(store: Store, bots: FileVersions) 
 
     at(store, bots, test)
     assert store.progress(ID).recorded == 2
+
+
+def test_a_pinned_worker_keeps_its_bots_to_its_processors(store: Store, bots: FileVersions) -> None:
+    last = max(os.sched_getaffinity(0))
+    with open_folder() as folder:
+        create(store, bots, [make_bot(folder / "teller", TELLER), LOWEST, LOWEST, LOWEST])
+
+        async def test(place: Site) -> None:
+            place.send(KEYS[0])
+            place.start(ARBITER_WORKER_PIN=str(last))
+            await until(lambda: place.recorded() == 1)
+
+        at(store, bots, test)
+    assert f"may use {{{last}}}" in store.logs(KEYS[0])[0].log
 
 
 def test_redis_may_come_late_go_away_and_come_back_empty(store: Store, bots: FileVersions) -> None:

@@ -221,7 +221,7 @@ def test_the_next_sitting_is_played_while_the_last_is_reported_and_no_further(st
             await place.worker.work(FIRST)
             await place.worker.work(FIRST)
             following = asyncio.ensure_future(place.worker.work(SECOND))
-            await until(lambda: len(place.reports()) == 2)
+            await until(lambda: len(place.reports()) == 2 and bool(desk.asked))
             assert place.left() == [], "its bots have ended"
             assert desk.asked == [FIRST]
             assert not following.done()

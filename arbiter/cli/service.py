@@ -279,7 +279,7 @@ async def _api(stack: AsyncExitStack, store: Store, options: ServiceOptions, sta
         )
         worker_address = (await stack.enter_async_context(for_workers)).address
     kept = Registry(store, contents, data / "registry", quota)
-    heavy = await stack.enter_async_context(HeavyWork())
+    heavy = HeavyWork()
     registry = RegistryServicer(store, kept, life.wake, heavy)
     sweeper = Sweeper(store, contents, kept.uploads, (data / "staging", data / "registry" / "staging"))
     tournaments = TournamentServicer(store, Hosting(store, contents), started, heavy)
@@ -288,4 +288,5 @@ async def _api(stack: AsyncExitStack, store: Store, options: ServiceOptions, sta
     servicers = (registry, tournaments, gates, ladders)
     server = PublicServer(*servicers, store.accounts, options.listen, options.credentials, limits=calls, rates=rates)
     address = (await stack.enter_async_context(server)).address
+    await stack.enter_async_context(heavy)  # left before the server is, so that who waits for it is told
     return _Api(address, worker_address, tokens, desk, (life.run, sweeper.run))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from queue import Queue
 from typing import BinaryIO
 
@@ -15,12 +17,13 @@ from arbiter.api.registry.v1 import registry_pb2, registry_pb2_grpc
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.api.tournament.v1 import tournament_pb2_grpc
 from arbiter.service import tournament_service
-from arbiter.service.heavy import THREADS
-from arbiter.store import Store
+from arbiter.service.calls import calling
+from arbiter.service.heavy import THREADS, HeavyWork, ServiceStops
+from arbiter.store import Scope, Store, Token
 from tests.patience import PATIENCE
-from tests.service.test_registry import Service
+from tests.service.test_registry import Service, refusal, serving
 from tests.service.test_registry import service as service  # a fixture
-from tests.store.support import create
+from tests.store.support import START, create
 
 CUP = "demo-1a2b"
 
@@ -112,3 +115,48 @@ def test_who_hangs_up_does_not_get_a_second_thread(service: Service, calls: Exit
     assert exports.begun.empty()
     exports.go_on.set()
     assert next(iter(last)).chunk == CUP.encode()
+
+
+def test_a_service_that_stops_waits_for_nothing_that_takes_long(tmp_path: Path, exports: Exports) -> None:
+    """Whoever waits for it is told so."""
+    with ExitStack() as calls:
+        with serving(tmp_path) as service:
+            create(service.store, CUP)
+            ada = Caller(service, "ada", calls)
+            waiting = [ada.export(CUP), ada.export(CUP)]
+            assert exports.begun.get(timeout=PATIENCE) == CUP
+        for each in waiting:
+            with pytest.raises(grpc.RpcError) as caught:
+                next(iter(each))
+            assert refusal(caught.value) == (
+                grpc.StatusCode.UNAVAILABLE,
+                "INFRASTRUCTURE",
+                "the service stops; try again when it is back",
+            )
+    assert exports.begun.empty()
+
+
+def test_what_ends_within_the_grace_is_done_and_nothing_else_is_begun() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work() -> str:
+        begun.set()
+        assert go_on.wait(PATIENCE)
+        return "done"
+
+    async def run() -> None:
+        heavy = HeavyWork(grace=PATIENCE)
+        with calling(Token("a" * 12, "ada", Scope.CONTESTANT, "0" * 64, START, START)):
+            first = asyncio.create_task(heavy.run(work))
+            second = asyncio.create_task(heavy.run(work))
+            assert await asyncio.to_thread(begun.wait, PATIENCE)
+            leaving = asyncio.create_task(heavy.__aexit__())
+            await asyncio.sleep(0)
+            go_on.set()
+            assert await first == "done"
+            await leaving
+            for late in (second, asyncio.create_task(heavy.run(work))):
+                with pytest.raises(ServiceStops):
+                    await late
+
+    asyncio.run(run())

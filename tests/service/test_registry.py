@@ -120,14 +120,13 @@ def serving(
             service.ca, key = tls.self_signed(folder / "tls", ["127.0.0.1", "localhost"])
             credentials = tls.load_credentials(service.ca, key)
 
-        async def start() -> tuple[PublicServer, Life]:
+        async def start() -> tuple[PublicServer, Life, HeavyWork]:
             contents = FileVersions(folder / "bots")
             settings = CageSettings(runtimes=runtimes or Runtimes.from_environment())
             builder = Builder(contents, folder / "staging", settings)
             life = Life(store, contents, builder, validate, settings.runtimes, quota)
             registry = Registry(store, contents, folder / "registry", quota, runtimes=settings.runtimes)
             heavy = HeavyWork()
-            stack.callback(lambda: service.do(heavy.__aexit__()))
             servicer = RegistryServicer(store, registry, life.wake, heavy)
             tournaments = TournamentServicer(store, Hosting(store, contents), lambda: None, heavy)
             ladders = LadderServicer(store, LadderHosting(store, contents), lambda: None, heavy)
@@ -142,10 +141,11 @@ def serving(
                 servicer, tournaments, gates, ladders, store.accounts, place, credentials, limits=limits, rates=rates
             )
             await server.__aenter__()
-            return server, life
+            return server, life, heavy
 
-        server, service.life = service.do(start())
+        server, service.life, heavy = service.do(start())
         stack.callback(lambda: service.do(server.__aexit__(None, None, None)))
+        stack.callback(lambda: service.do(heavy.__aexit__()))
         service.address = server.address
         yield service
 

@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 from collections.abc import Hashable
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
 
@@ -17,7 +17,7 @@ errors = Console(stderr=True)
 """Progress and errors."""
 
 
-def print_json(data: Any) -> None:
+def print_json(data: object) -> None:
     """Print data as JSON on standard output, numbers unrounded."""
     json.dump(data, sys.stdout, indent=2, ensure_ascii=False)
     sys.stdout.write("\n")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn, TypeVar
+from typing import Annotated, Final, NoReturn, TypeVar
 
 import grpc
 import typer
@@ -144,7 +144,7 @@ class Client:
         self._address: Final = server.address
         self.metadata: Final = (("authorization", f"Bearer {server.token}"),)
         """What every call carries."""
-        self._stream: Any = None
+        self._stream: grpc.RpcContext | None = None
         options = [
             ("grpc.keepalive_time_ms", 30_000),
             ("grpc.max_reconnect_backoff_ms", int(LONGEST_PAUSE * 1000)),

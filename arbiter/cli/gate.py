@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import typer
 
@@ -248,7 +248,7 @@ def opponents_named(given: list[str]) -> list[str]:
 def _listed(path: Path) -> list[str]:
     right = 'right is a line such as opponents = ["careful", "../mine"]'
     try:
-        data: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+        data: dict[str, object] = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path}: can't be read as TOML: {error}; {right}") from error
     listed = data.pop("opponents", None)

@@ -11,10 +11,10 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final, cast
 
 from rich.console import Group
 from rich.live import Live
@@ -36,6 +36,9 @@ LINE_EVERY: Final = 10.0
 """Seconds between two lines where there is no terminal."""
 
 _UNDER_WAY: Final = (tournament_pb2.TOURNAMENT_STATE_SCHEDULED, tournament_pb2.TOURNAMENT_STATE_RUNNING)
+
+_Handler = Callable[[int, FrameType | None], object] | int | None
+"""What is done about a signal, as `signal` has it."""
 
 SETTLING: Final = 3.0
 """Seconds for which a paused gate is looked at again: a service that ends pauses what it plays for a moment."""
@@ -273,7 +276,7 @@ class _Signals:
     def __init__(self) -> None:
         self.came = False
         """Whether one came."""
-        self._before: dict[int, Any] = {}
+        self._before: dict[int, _Handler] = {}
 
     def __enter__(self) -> _Signals:
         for number in (signal.SIGINT, signal.SIGTERM):

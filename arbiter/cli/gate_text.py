@@ -4,7 +4,7 @@ message, so that a pipeline which asks a service needs the base install alone.""
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 from xml.etree import ElementTree
 
 from arbiter.api.gate.v1 import gate_pb2 as pb
@@ -199,7 +199,7 @@ def junit(report: pb.GateReport, seconds: float, trouble: str | None = None) -> 
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def to_dict(report: pb.GateReport) -> dict[str, Any]:
+def to_dict(report: pb.GateReport) -> dict[str, object]:
     """Plain data for ``--json``: numbers unrounded."""
 
     def known(name: str) -> float | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
+from rich.console import RenderableType
 
 from arbiter.api.ladder.v1 import ladder_pb2 as pb
 from arbiter.api.ladder.v1 import ladder_pb2_grpc
@@ -225,7 +227,7 @@ class _LadderClient:
         self._client.close()
 
 
-def _print(data: dict[str, Any], table: Any, json: bool) -> None:
+def _print(data: Mapping[str, object], table: RenderableType, json: bool) -> None:
     if json:
         print_json(data)
     else:

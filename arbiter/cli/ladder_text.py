@@ -4,7 +4,7 @@ alone."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from rich.table import Table
 from rich.text import Text
@@ -48,7 +48,7 @@ def leaderboard_table(found: pb.GetLeaderboardResponse) -> Table:
     return table
 
 
-def leaderboard_dict(found: pb.GetLeaderboardResponse) -> dict[str, Any]:
+def leaderboard_dict(found: pb.GetLeaderboardResponse) -> dict[str, object]:
     """The same as plain data: numbers unrounded."""
     return {
         "ladder": found.ladder,
@@ -104,7 +104,7 @@ def history_chart(found: pb.GetHistoryResponse) -> list[Text]:
     return lines
 
 
-def history_dict(found: pb.GetHistoryResponse) -> dict[str, Any]:
+def history_dict(found: pb.GetHistoryResponse) -> dict[str, object]:
     """The same as plain data."""
     return {
         "ladder": found.ladder,
@@ -138,7 +138,7 @@ def upcoming_table(found: pb.ListUpcomingResponse) -> Table:
     return table
 
 
-def upcoming_dict(found: pb.ListUpcomingResponse) -> dict[str, Any]:
+def upcoming_dict(found: pb.ListUpcomingResponse) -> dict[str, object]:
     """The same as plain data."""
     return {
         "ladder": found.ladder,

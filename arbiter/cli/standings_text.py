@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
+from google.protobuf.message import Message
 from rich.table import Table
 from rich.text import Text
 
@@ -127,10 +128,10 @@ def details_tables(found: Sequence[pb.EntrantDetails]) -> list[Table]:
     ]
 
 
-def standings_dict(found: pb.GetStandingsResponse) -> dict[str, Any]:
+def standings_dict(found: pb.GetStandingsResponse) -> dict[str, object]:
     """All that was told as plain data: numbers unrounded, entrants by name."""
     names = [row.name for row in found.standings]
-    told: dict[str, Any] = {
+    told: dict[str, object] = {
         "tournament": found.tournament.id,
         "name": found.tournament.name,
         "state": pb.TournamentState.Name(found.tournament.state).removeprefix("TOURNAMENT_STATE_").lower(),
@@ -184,7 +185,7 @@ def _table(title: str) -> Table:
     return Table(title=title, title_style="bold", title_justify="left", caption_justify="left")
 
 
-def _given(message: Any, field: str) -> float | None:
+def _given(message: Message, field: str) -> float | None:
     """A field that may be left out."""
     return getattr(message, field) if message.HasField(field) else None
 
@@ -239,7 +240,7 @@ def _columns(
     return table
 
 
-def _standing_dict(row: pb.Standing) -> dict[str, Any]:
+def _standing_dict(row: pb.Standing) -> dict[str, object]:
     per_hand, place = _given(row, "points_per_hand"), _given(row, "mean_place")
     return {
         "rank": row.rank,
@@ -263,7 +264,7 @@ def _standing_dict(row: pb.Standing) -> dict[str, Any]:
     }
 
 
-def _details_dict(row: pb.EntrantDetails) -> dict[str, Any]:
+def _details_dict(row: pb.EntrantDetails) -> dict[str, object]:
     timed = row.HasField("thinking_time")
     return {
         "name": row.name,

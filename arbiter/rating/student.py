@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Final, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 LEVEL: Final = 0.95
 """Level of every confidence interval."""
 
+Numbers = TypeVar("Numbers", float, NDArray[np.float64])
+"""A number, or an array of them."""
 
-def quantile(degrees: Any, probability: Any) -> Any:
+
+def quantile(degrees: Numbers, probability: float) -> Numbers:
     """The value below which a t variable of these degrees of freedom lies with this probability; arrays give arrays."""
     from scipy.special import stdtrit
 
-    return stdtrit(degrees, probability)
+    return cast("Numbers", stdtrit(degrees, probability))  # SciPy leaves the precision open
 
 
 def superiority(lead: float, standard_error: float, degrees: float) -> float:
@@ -31,7 +37,7 @@ def superiority(lead: float, standard_error: float, degrees: float) -> float:
     return 1 - tail if lead > 0 else tail
 
 
-def critical(degrees: Any, probability: float, squared_skewness: Any = 0.0) -> Any:
+def critical(degrees: Numbers, probability: float, squared_skewness: Numbers) -> Numbers:
     """Standard errors on either side of an estimate beyond which its truth lies with twice ``1 - probability``, when
     the estimate is skewed, see :mod:`arbiter.rating.ratio`; arrays give arrays."""
     x = NormalDist().inv_cdf(probability)

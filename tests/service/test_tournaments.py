@@ -218,7 +218,7 @@ def test_standings_tell_what_stands_behind_them_when_asked(service: Service, hos
     assert (len(plain.crosstable), len(plain.details), plain.sides) == (0, 0, False)
     found = ada.standings(tournament, details=True)
     assert found.standings == plain.standings
-    told = standings_dict(found)
+    told = json.loads(json.dumps(standings_dict(found)))
     here, behind = results(service.store, tournament), details(service.store, tournament)
     assert told["details"] == behind.to_list()
     assert {row["thinking_seconds"] for row in told["details"]} == {1.0}

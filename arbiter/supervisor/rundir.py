@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,9 @@ SOCKET_PATH_LIMIT = 107
 
 FOLDER_PATH_LIMIT = 60
 """Bytes that the path of a run directory may have, which leaves 46 for the names of sockets inside."""
+
+LOOK_PATIENCE = 1.0
+"""Seconds for which a lock is waited for whose holder does not say who it is."""
 
 _PREFIX = "hearts-arbiter-"
 _LOCK = "lock"
@@ -155,15 +159,12 @@ def lock_file(path: Path, what: str) -> Iterator[None]:
         raise InfrastructureError(f"{what}: can't lock it by way of {path}: {error.strerror}") from error
     try:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pid = os.read(lock, 32).decode(errors="replace").strip()
-            holder, remedy = (f"process {pid}", f"kill {pid}") if pid.isdigit() else ("another process", "end it")
-            raise UsageError(
-                f"{what} is in use by {holder}, which holds {path}; wait for its end, or: {remedy}"
-            ) from None
+            holder = _lock(lock)
         except OSError as error:
             raise InfrastructureError(f"{what}: can't lock it by way of {path}: {error.strerror}") from error
+        if holder is not None:
+            who, remedy = (f"process {holder}", f"kill {holder}") if holder else ("another process", "end it")
+            raise UsageError(f"{what} is in use by {who}, which holds {path}; wait for its end, or: {remedy}")
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
         try:
@@ -172,3 +173,32 @@ def lock_file(path: Path, what: str) -> Iterator[None]:
             os.ftruncate(lock, 0)  # unlinking it would let two later processes hold different files of this name
     finally:
         os.close(lock)
+
+
+def _lock(lock: int) -> str | None:
+    """Take the lock of an open file; else the id of the process that holds it, empty where it does not say.
+
+    Who only looks whether a lock is held has it for a moment, and does not say so: that is waited for.
+    """
+    end = time.monotonic() + LOOK_PATIENCE
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = os.pread(lock, 32, 0).decode(errors="replace").strip()
+            holder = pid if pid.isdigit() else ""
+            if (holder and _lives(int(holder))) or time.monotonic() > end:
+                return holder
+            time.sleep(0.01)
+        else:
+            return None
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -216,6 +217,20 @@ def test_a_holder_that_has_not_said_who_it_is(tmp_path: Path) -> None:
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(UsageError, match="in use by another process, which holds"), lock_file(path, "it"):
             pass
+
+
+@pytest.mark.parametrize("left", ["", "4194305\n"])
+def test_who_only_looks_whether_it_is_held_refuses_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str
+) -> None:
+    """Also where a holder that was killed, of an id that no process can have, has left its own."""
+    path = tmp_path / "lock"
+    path.write_text(left)
+    with path.open() as looking:
+        fcntl.flock(looking, fcntl.LOCK_EX)
+        monkeypatch.setattr(time, "sleep", lambda _: fcntl.flock(looking, fcntl.LOCK_UN))
+        with lock_file(path, "it"):
+            assert path.read_text() == f"{os.getpid()}\n"
 
 
 def test_a_lock_that_cannot_be_made(tmp_path: Path) -> None:

@@ -11,17 +11,8 @@ from sqlalchemy.orm import Session
 
 from arbiter.store.errors import InvalidResult
 from arbiter.store.leasing import attempt_of, locked, no_such_sitting
-from arbiter.store.records import (
-    AttemptOutcome,
-    BotLog,
-    Fault,
-    HandTally,
-    Recorded,
-    SeatResult,
-    SittingKey,
-    SittingResult,
-    SittingState,
-)
+from arbiter.store.records import AttemptOutcome, SittingKey, SittingState
+from arbiter.store.result_records import BotLog, Fault, HandTally, Recorded, SeatResult, SittingResult
 from arbiter.store.tables import (
     AlarmRow,
     AttemptRow,

@@ -11,18 +11,15 @@ from arbiter.compression import decompress
 from arbiter.store import plans
 from arbiter.store.errors import UnknownSitting
 from arbiter.store.leasing import existing
-from arbiter.store.records import (
+from arbiter.store.records import AttemptFacts, AttemptOutcome, SittingKey, SittingState
+from arbiter.store.result_records import (
     Alarm,
-    AttemptFacts,
-    AttemptOutcome,
     BoardTotal,
     BotLog,
     EntrantTally,
     Fault,
     Progress,
     SeatResult,
-    SittingKey,
-    SittingState,
     ThinkingTime,
 )
 from arbiter.store.tables import (

@@ -21,30 +21,32 @@ from arbiter.store.database import Database
 from arbiter.store.entries import Entries
 from arbiter.store.gates import Gates
 from arbiter.store.records import (
-    Alarm,
     Attempt,
     AttemptFacts,
-    BoardTotal,
-    BotLog,
     Entrant,
-    EntrantTally,
-    Fault,
     Leadership,
     Lease,
     LeaseRefusal,
     Match,
-    Progress,
-    Recorded,
-    SeatResult,
     SittingKey,
-    SittingResult,
     SittingState,
-    ThinkingTime,
     Tournament,
     TournamentState,
     check_aware,
 )
 from arbiter.store.requests import Request, Requests
+from arbiter.store.result_records import (
+    Alarm,
+    BoardTotal,
+    BotLog,
+    EntrantTally,
+    Fault,
+    Progress,
+    Recorded,
+    SeatResult,
+    SittingResult,
+    ThinkingTime,
+)
 from arbiter.store.tables import IdentityRow
 from arbiter.store.versions import Versions
 

@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import cast
@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from arbiter.match.routes import Priority, Route, routes_of
 from arbiter.packages import FileVersions
 from arbiter.service import WorkerServer, WorkerTokens
-from arbiter.store import AttemptOutcome, SittingKey, SittingState, Store
+from arbiter.store import AttemptOutcome, BotLog, Recorded, SittingKey, SittingState, Store
 from arbiter.supervisor.children import Child, Command
 from arbiter.supervisor.redis import EmbeddedRedis
 from arbiter.supervisor.rundir import RunDirectory
@@ -29,7 +29,7 @@ from tests.cage.support import make_bot, open_folder
 from tests.patience import PATIENCE
 from tests.telemetry.test_telemetry import get
 from tests.tournament.support import ID
-from tests.workers.test_work import LOWEST, REPOSITORY, SILENT, SLOW, create, until
+from tests.workers.test_work import LOWEST, REPOSITORY, SILENT, SLOW, Deliberate, create, until
 
 KEYS = [SittingKey(ID, 0, number) for number in range(4)]
 
@@ -112,21 +112,30 @@ class Site:
 
 
 @asynccontextmanager
-async def site(store: Store, bots: FileVersions, *, with_redis: bool = True) -> AsyncIterator[Site]:
+async def site(
+    store: Store, bots: FileVersions, *, with_redis: bool = True, desk: Desk | None = None
+) -> AsyncIterator[Site]:
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(RunDirectory())
         if with_redis:
             await stack.enter_async_context(EmbeddedRedis(folder))
         tokens = WorkerTokens(store.accounts)
-        await stack.enter_async_context(WorkerServer(Desk(store), bots, tokens, f"unix:{folder}/arbiter.sock"))
+        await stack.enter_async_context(WorkerServer(desk or Desk(store), bots, tokens, f"unix:{folder}/arbiter.sock"))
         found = Site(folder, store, tokens)
         stack.push_async_callback(found.close)
         yield found
 
 
-def at(store: Store, bots: FileVersions, test: Callable[[Site], Awaitable[None]], *, with_redis: bool = True) -> None:
+def at(
+    store: Store,
+    bots: FileVersions,
+    test: Callable[[Site], Awaitable[None]],
+    *,
+    with_redis: bool = True,
+    desk: Desk | None = None,
+) -> None:
     async def run() -> None:
-        async with site(store, bots, with_redis=with_redis) as found:
+        async with site(store, bots, with_redis=with_redis, desk=desk) as found:
             await test(found)
 
     asyncio.run(run())
@@ -149,6 +158,40 @@ def test_a_task_is_acknowledged_when_it_is_played_and_one_is_taken_at_a_time(sto
 
     at(store, bots, test)
     assert store.attempts(KEYS[0])[0].outcome is AttemptOutcome.RECORDED
+
+
+class Failing(Deliberate):
+    """Fails at the first report, when it is let go on."""
+
+    def report(self, sitting: str, attempt: int, replay: bytes, logs: Sequence[BotLog], seconds: float) -> Recorded:
+        if not self.asked:
+            self.asked.append(sitting)
+            assert self.go.wait(PATIENCE)
+            raise ZeroDivisionError
+        return super().report(sitting, attempt, replay, logs, seconds)
+
+
+def test_what_a_killed_worker_had_played_but_not_reported_counts(store: Store, bots: FileVersions) -> None:
+    """Killed while it plays the next: that one is lost, and the one on its disk is sent by the next worker there."""
+    create(store, bots)
+    desk = Failing(store)
+
+    async def test(place: Site) -> None:
+        for key in KEYS[:2]:
+            place.send(key)
+        worker = place.start()
+        await until(lambda: desk.asked == [str(KEYS[0])] and place.leased() == KEYS[:2])
+        assert place.recorded() == 0
+        worker.kill()
+        await worker.wait()
+        desk.go.set()
+        place.send(KEYS[2])
+        place.start("w2")
+        await until(lambda: KEYS[0] not in place.leased() and KEYS[2] not in place.leased() and place.recorded() > 1)
+
+    at(store, bots, test, desk=desk)
+    (attempt,) = store.attempts(KEYS[0])
+    assert (attempt.worker, attempt.outcome) == ("w1", AttemptOutcome.RECORDED)
 
 
 def test_nothing_but_tasks_is_kept_in_redis(store: Store, bots: FileVersions) -> None:

@@ -110,7 +110,7 @@ class Estimate:
         """Half the width of the 95 % interval; None without one."""
         if self.standard_error is None or self.degrees is None or self.squared_skewness is None:
             return None
-        return self.standard_error * critical(self.degrees, (1 + LEVEL) / 2, self.squared_skewness)
+        return self.standard_error * float(critical(self.degrees, (1 + LEVEL) / 2, self.squared_skewness))
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,6 @@ def estimate(observations: Sequence[float]) -> Estimate:
         return Estimate(count, float(observations[0]) if count else None, None, None, None)
     mean = math.fsum(observations) / count
     error = math.sqrt(math.fsum((value - mean) ** 2 for value in observations) / (count - 1) / count)
-    half = error * quantile(count - 1, (1 + LEVEL) / 2)
+    half = error * float(quantile(count - 1, (1 + LEVEL) / 2))
     surely = superiority(mean, error, count - 1) if error else None
     return Estimate(count, mean, error, (mean - half, mean + half), surely)

@@ -26,6 +26,7 @@ GROUPS: Final = {
         "engine.scoring",
         "engine.view",
         "sdk.by_views",
+        "sdk.table",
     ),
     "deals": ("deals.deal",),
     "match": (

@@ -82,6 +82,8 @@ class Outbox:
         # Rows of what comes often, which become columns when the message is closed: dearest is a call for each value.
         self._deals: list[tuple[int, int, int, int, int, int]] = []
         self._deal_totals: list[int] = []
+        self._pass_ids: list[int] = []
+        self._pass_tables: list[int] = []
         self._received_tables: list[int] = []
         self._received_cards: list[int] = []
         self._passed_cards: list[int] = []
@@ -114,8 +116,8 @@ class Outbox:
 
     def ask_pass(self, request_id: int, table: int) -> None:
         """Cards to pass are due."""
-        self._batch.pass_requests.request_id.append(request_id)
-        self._batch.pass_requests.table.append(table)
+        self._pass_ids.append(request_id)
+        self._pass_tables.append(table)
 
     def received(self, table: int, cards: Sequence[int], passed: Sequence[int]) -> None:
         """Cards came in the pass, and others went."""
@@ -199,6 +201,10 @@ class Outbox:
             if self._two_packs:
                 deals.hand_twice.extend([hand >> PLANE for hand in hands])
             deals.totals.extend(self._deal_totals)
+        if self._pass_ids:
+            requests = batch.pass_requests
+            requests.request_id.extend(self._pass_ids)
+            requests.table.extend(self._pass_tables)
         if self._received_tables:
             received = batch.cards_received
             received.table.extend(self._received_tables)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, cast
 from arbiter.api.bot.v1 import bot_pb2 as pb
 from arbiter.engine.cards import PLANE, Card
 from arbiter.sdk import answering
-from arbiter.sdk.views import CardView, HandResult, MatchInfo, MoonView, PassView, Table
+from arbiter.sdk.table import Table
+from arbiter.sdk.views import CardView, HandResult, MatchInfo, MoonView, PassView
 from arbiter.wire.rule_set import direction_from_number
 
 if TYPE_CHECKING:
@@ -30,40 +31,51 @@ class AnsweringByViews:
         self._tables: Final[dict[int, Table]] = {}
 
     def deals(self, deals: pb.Deals) -> None:
-        seats = self._match.rules.players
-        hands = _hands(deals.hand, deals.hand_twice)
-        columns = zip(deals.table, deals.hand_number, deals.seat, deals.dealer, deals.direction, hands, strict=True)
-        for row, (table, hand_number, seat, dealer, direction, hand) in enumerate(columns):
-            totals = tuple(deals.totals[row * seats : (row + 1) * seats])
+        tables, match = self._tables, self._match
+        columns = zip(
+            deals.table[:],
+            deals.hand_number[:],
+            deals.seat[:],
+            deals.dealer[:],
+            deals.direction[:],
+            _hands(deals.hand, deals.hand_twice),
+            _rows(deals.totals, match.rules.players),
+            strict=True,
+        )
+        for table, hand_number, seat, dealer, direction, hand, totals in columns:
             passing = direction_from_number(direction)
-            self._tables[table] = Table(self._match, table, hand_number, seat, dealer, passing, hand, totals)
+            tables[table] = Table(match, table, hand_number, seat, dealer, passing, hand, totals)
 
     def passes(self, requests: pb.PassRequests) -> Iterator[pb.SitRequest]:
-        views = [PassView(self._tables[table]) for table in requests.table]
-        answers = pb.SitRequest()
-        sent = time.monotonic()
+        ids: list[int] = requests.request_id[:]
+        views = [PassView(self._tables[table]) for table in requests.table[:]]
+        count = self._match.rules.pass_count
+        cards: list[int] = []
+        done = answered = 0
+        now = time.monotonic
+        pause = now() + answering.ANSWER_PAUSE
         chosen = _each(self._bot.choose_passes(views), "choose_passes")
-        answered = 0
-        for request_id, view, given in zip(requests.request_id, views, chosen, strict=False):
+        for given in islice(chosen, len(ids)):
+            passed = [_index(card, "choose_pass") for card in _each(given, "choose_pass")]
+            if len(passed) != count:
+                raise ValueError(f"choose_pass gave {len(passed)} cards; {count} are passed in this game")
+            cards += passed
             answered += 1
-            cards = [_index(card, "choose_pass") for card in _each(given, "choose_pass")]
-            if len(cards) != view.pass_count:
-                raise ValueError(f"choose_pass gave {len(cards)} cards; {view.pass_count} are passed in this game")
-            answers.passes.request_id.append(request_id)
-            answers.passes.cards.extend(cards)
-            if time.monotonic() - sent > answering.ANSWER_PAUSE:
-                yield answers
-                answers = pb.SitRequest()
-                sent = time.monotonic()
-        if answers.passes.request_id:
-            yield answers
-        _check_count("choose_passes", answered, len(views), chosen)
+            if now() > pause:
+                yield _passes(ids[done:answered], cards)
+                cards = []
+                done = answered
+                pause = now() + answering.ANSWER_PAUSE
+        if done < answered:
+            yield _passes(ids[done:answered], cards)
+        _check_count("choose_passes", answered, len(ids), chosen)
 
     def received(self, received: pb.CardsReceived) -> None:
-        count = self._match.rules.pass_count
-        for row, table in enumerate(received.table):
-            known, at = self._tables[table], slice(row * count, (row + 1) * count)
-            known.received, known.passed = tuple(received.cards[at]), tuple(received.passed[at])
+        tables, count = self._tables, self._match.rules.pass_count
+        columns = zip(received.table[:], _rows(received.cards, count), _rows(received.passed, count), strict=True)
+        for number, cards, passed in columns:
+            table = tables[number]
+            table.received, table.passed = cards, passed
 
     def plays(self, requests: pb.PlayRequests) -> Iterator[pb.SitRequest]:
         ids: list[int] = requests.request_id[:]
@@ -112,18 +124,26 @@ class AnsweringByViews:
         return pb.SitRequest(moons=answers)
 
     def hand_results(self, results: pb.HandResults) -> None:
-        seats = self._match.rules.players
-        for row, (number, moon) in enumerate(zip(results.table, results.moon, strict=True)):
-            at, end = row * seats, (row + 1) * seats
-            table = self._tables.pop(number)
-            points, totals = tuple(results.points[at:end]), tuple(results.totals[at:end])
-            self._bot.hand_ended(HandResult(table, points, totals, moon if moon >= 0 else None))
+        tables, hand_ended, seats = self._tables, self._bot.hand_ended, self._match.rules.players
+        columns = zip(
+            results.table[:],
+            _rows(results.points, seats),
+            _rows(results.totals, seats),
+            results.moon[:],
+            strict=True,
+        )
+        for table, points, totals, moon in columns:
+            hand_ended(HandResult(tables.pop(table), points, totals, moon if moon >= 0 else None))
 
 
 _card_view: Final[Callable[[tuple[Table, int, int, int, tuple[int, ...], bool, tuple[int, ...]]], CardView]] = partial(
     tuple.__new__, CardView
 )
 """A view from its fields, without the detour that a named tuple's own constructor makes."""
+
+
+def _passes(ids: list[int], cards: list[int]) -> pb.SitRequest:
+    return pb.SitRequest(passes=pb.PassAnswers(request_id=ids, cards=cards))
 
 
 def _rows(column: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
@@ -135,7 +155,7 @@ def _rows(column: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
 def _hands(once: Sequence[int], twice: Sequence[int]) -> list[int]:
     """Hands from their two planes; the second is empty with one pack."""
     if not twice:
-        return [*once[:]]
+        return cast("list[int]", once[:])
     return [low | high << PLANE for low, high in zip(once, twice, strict=True)]
 
 

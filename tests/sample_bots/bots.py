@@ -9,7 +9,7 @@ from typing import Any, Final
 from arbiter.engine import Hand, PassDirection, RuleSet, Trick, compile_rules, mask_of, new_hand, parse_cards, play_view
 from arbiter.sdk import BaseBot, BatchBot, Bot, CardView, MatchInfo, PassView
 from arbiter.sdk.columns import ColumnBot
-from arbiter.sdk.views import Table
+from arbiter.sdk.table import Table
 
 PAST: Final = Trick(leader=0, cards=(), winner=0, points=0)
 """A trick of which nothing is told but that it was the first."""

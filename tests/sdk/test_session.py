@@ -13,7 +13,7 @@ from arbiter.api.bot.v1 import bot_pb2 as pb
 from arbiter.api.game.v1 import match_pb2, rule_set_pb2
 from arbiter.engine import compile_rules, rule_set
 from arbiter.sdk import BatchBot, Bot, Card, CardView, HandResult, MatchInfo, MoonView, PassView, Session, parse_cards
-from arbiter.sdk.views import Table
+from arbiter.sdk.table import Table
 from arbiter.wire import rules_to_message
 
 RULES = rule_set("black_lady", ("choice_moon",))

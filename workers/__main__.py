@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import sys
@@ -11,11 +12,14 @@ from typing import Final
 
 from celery.exceptions import SecurityWarning
 
+from arbiter.cage import uncompiled
 from arbiter.errors import ArbiterError, UsageError
 from arbiter.telemetry import Endpoint, set_up_logging
 from workers.app import app, configure, loop, settings, worker
 from workers.consumer import reached
 from workers.presence import Presence
+
+log = logging.getLogger(__name__)
 
 PATIENCE: Final = 1.0
 """Seconds that the arbiter has to be reached when somebody asks whether this worker is ready."""
@@ -34,6 +38,8 @@ def main() -> None:
             queues = settings().queues()
             stack.callback(loop().close)
             loop().run(worker().check())
+            if (advice := uncompiled()) is not None:
+                log.warning("%s", advice)
             if (listen := settings().metrics) is not None:
                 checks = {"redis": _redis_amiss, "arbiter": _arbiter_amiss, "worker": _stopping}
                 stack.enter_context(Endpoint(listen, checks))

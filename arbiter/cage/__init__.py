@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from arbiter.cage.bubblewrap import BubblewrapCage
+from arbiter.cage.bytecode import uncompiled
 from arbiter.cage.cgroups import Usage
 from arbiter.cage.errors import CageError
 from arbiter.cage.limits import CageSettings, Level, Limits
@@ -46,6 +47,7 @@ __all__ = [
     "choose_cage",
     "load_manifest",
     "take_snapshot",
+    "uncompiled",
     "verify_snapshot",
 ]
 

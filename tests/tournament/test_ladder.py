@@ -36,21 +36,22 @@ SKILLS = {"ada": 4.0, "bob": 6.0, "cyd": 6.5, "dan": 7.0, "eve": 9.0}
 """True points per hand."""
 
 
-def ladder_spec(**match: object) -> TournamentSpec:
+def ladder_spec(rules: str = "black_lady", **match: object) -> TournamentSpec:
     """One sitting a match, so that little is written."""
-    return parse_spec({"name": "ladder", "format": "ladder", "match": {"boards": 6, "seatings": 1, **match}}, Path())
+    sizes = {"boards": 6, "seatings": 1, **match}
+    return parse_spec({"name": "ladder", "format": "ladder", "rules": {"name": rules}, "match": sizes}, Path())
 
 
-def create(store: Store, name: str = LADDER) -> Tournament:
-    tournament, matches = plan_tournament(name, ladder_spec(), [], START)
+def create(store: Store, name: str = LADDER, rules: str = "black_lady") -> Tournament:
+    tournament, matches = plan_tournament(name, ladder_spec(rules), [], START)
     assert matches == []
     store.create_tournament(tournament, [], matches, 1)
     return store.set_state(name, TournamentState.RUNNING, now=START)
 
 
-def enter(store: Store, owner: str, number: int = 1, leaving: Sequence[int] = ()) -> Entrant:
+def enter(store: Store, owner: str, number: int = 1, leaving: Sequence[int] = (), *, ladder: str = LADDER) -> Entrant:
     digest = hashlib.sha256(f"{owner}{number}".encode()).hexdigest()
-    return store.enter(LADDER, Entrant(0, f"{owner}bot@{number}", digest, {"owner": owner}), leaving=leaving)
+    return store.enter(ladder, Entrant(0, f"{owner}bot@{number}", digest, {"owner": owner}), leaving=leaving)
 
 
 @pytest.fixture
@@ -70,9 +71,10 @@ def ladder(store: Store) -> str:
 
 
 def play(store: Store, keys: Sequence[SittingKey], chance: random.Random, minutes: float = 0.0) -> None:
-    """Record sittings with points around the owners' skills."""
-    entrants = {entrant.index: entrant for entrant in store.entrants(LADDER)}
-    matches = {match.index: match for match in store.matches(LADDER)}
+    """Record sittings of a ladder with points around the owners' skills."""
+    ladder = keys[0].tournament
+    entrants = {entrant.index: entrant for entrant in store.entrants(ladder)}
+    matches = {match.index: match for match in store.matches(ladder)}
     for key in keys:
         match = matches[key.match]
         lease = store.lease(key, "w1", START, timedelta(minutes=1))
@@ -89,12 +91,12 @@ def play(store: Store, keys: Sequence[SittingKey], chance: random.Random, minute
         store.record(key, lease.attempt, result, when)  # type: ignore[union-attr]  # a refusal has none and fails here
 
 
-def play_matches(store: Store, count: int, seed: int = 1) -> None:
+def play_matches(store: Store, count: int, seed: int = 1, *, ladder: str = LADDER) -> None:
     """Plan and play so many matches, one after the other."""
     chance = random.Random(seed)
     for number in range(count):
-        assert extend_ladder(store, LADDER, 1)
-        play(store, store.planned(LADDER), chance, float(number))
+        assert extend_ladder(store, ladder, 1)
+        play(store, store.planned(ladder), chance, float(number))
 
 
 class CountingSender:
@@ -246,6 +248,17 @@ def test_history_ends_with_the_rating_of_now(store: Store, ladder: str) -> None:
     assert errors[-1] < errors[0]
     _, _, none = history(store, enter(store, "fay").name)
     assert none == []
+
+
+def test_results_under_other_rules_count_for_nothing(store: Store, ladder: str) -> None:
+    play_matches(store, 4)
+    before = (leaderboard(store, ladder).places, history(store, "adabot", ladder)[2])
+    other = create(store, "ladder-2b3c", rules="omnibus").id
+    for owner in SKILLS:
+        enter(store, owner, ladder=other)
+    play_matches(store, 4, seed=2, ladder=other)
+    assert (leaderboard(store, ladder).places, history(store, "adabot", ladder)[2]) == before
+    assert leaderboard(store, other).places != before[0]
 
 
 def test_long_histories_are_thinned(store: Store, ladder: str, monkeypatch: pytest.MonkeyPatch) -> None:

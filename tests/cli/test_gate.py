@@ -282,6 +282,9 @@ def test_a_report_is_plain_data() -> None:
     assert expected.items() <= found.items()
     assert (found["mode"], found["form"], found["unit"]) == ("superiority", "sprt", "board")
     assert (found["blocks"], found["boards"], found["improvement"]) == (2, 48, -1.5)
+    assert FAULTS.plain.interval is not None
+    assert (found["interval_95"], found["standard_error"]) == (list(FAULTS.plain.interval), FAULTS.plain.standard_error)
+    assert found["confidence_sequence_95"] == list(FAULTS.sequence)
     assert found["candidate_faults"][0] == {
         "sitting": "gate-1a2b/0/0",
         "code": "CRASH",

@@ -151,6 +151,7 @@ def test_unfinished_uploads_are_bounded_and_do_not_stay_for_ever(uploads: Upload
     with pytest.raises(TooManyUploads, match="has 4 unfinished uploads"):
         send(uploads, declared(request_id="another"), DATA)
     assert send(uploads, declared(owner="bob"), DATA) == DATA
+    break_off(uploads, declared(request_id="r0"), b"y", 1)  # which is no further one
     old = files(uploads)[0]
     os.utime(old, (old.stat().st_mtime - MAX_AGE - 1,) * 2)
     assert send(uploads, declared(request_id="another"), DATA) == DATA

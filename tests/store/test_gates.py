@@ -20,8 +20,11 @@ DAY = timedelta(days=1)
 def make(store: Store, name: str, quota: Quota, *, owner: str = "ada", at: timedelta = timedelta(0)) -> None:
     gate = tournament(name, TournamentState.RUNNING, START + at)
     gate = replace(gate, spec={**gate.spec, "gate": {"alpha": 0.05}})
-    sides = [Entrant(number, f"Bot {number}", f"digest-{number}", {"owner": owner}) for number in range(ENTRANTS)]
-    store.gates.create(gate, sides, matches(), 1, owner=owner, quota=quota)
+    store.gates.create(gate, sides(owner), matches(), 1, owner=owner, quota=quota)
+
+
+def sides(owner: str) -> list[Entrant]:
+    return [Entrant(number, f"Bot {number}", f"digest-{number}", {"owner": owner}) for number in range(ENTRANTS)]
 
 
 @pytest.mark.parametrize("quota", [Quota(gates_at_once=4), Quota(gates_at_once=99, gates_per_day=4)])
@@ -50,9 +53,11 @@ def test_one_id_makes_one_gate(store: Store) -> None:
 def test_what_counts(store: Store) -> None:
     quota = Quota(gates_at_once=2, gates_per_day=3)
     create(store, "cup")  # no gate, and nobody's
+    store.create_tournament(tournament("open", TournamentState.DRAFT), sides("ada"), matches(), 1)  # no gate either
     make(store, "gate-1", quota)
     make(store, "gate-2", quota)
     make(store, "gate-3", quota, owner="bob")
+    store.set_state("gate-2", TournamentState.PAUSED, now=START)  # which is not over
     with pytest.raises(QuotaExceeded, match="ada has 2 gates under way, which is all that is allowed; wait, or cancel"):
         store.gates.check("ada", quota, START + 2 * DAY)
     for name in ("gate-1", "gate-2"):

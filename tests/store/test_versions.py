@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from threading import Barrier
+
+import pytest
 
 from arbiter.errors import UsageError
 from arbiter.store import (
@@ -64,6 +67,22 @@ def test_a_quota_of_bytes_and_of_bots_holds_as_well(store: Store) -> None:
             return store.versions.receive(submission, Quota(bots=2), START)
 
         assert names(at_once(found))["QuotaExceeded"] == THREADS - 2
+
+
+def test_a_submission_counts_for_a_day(store: Store) -> None:
+    quota, day = Quota(submissions_per_day=1), timedelta(days=1)
+    store.versions.receive(SUBMISSION, quota, START)
+    later = replace(SUBMISSION, request_id="request-2")
+    with pytest.raises(QuotaExceeded, match="ada has made 1 submissions within a day"):
+        store.versions.receive(later, quota, START + day - timedelta(seconds=1))
+    assert store.versions.receive(later, quota, START + day).number == 2
+
+
+def test_another_version_is_no_other_bot(store: Store) -> None:
+    store.versions.receive(SUBMISSION, Quota(bots=1), START)
+    store.versions.receive(replace(SUBMISSION, request_id="request-2"), Quota(bots=1), START)
+    with pytest.raises(QuotaExceeded, match="ada has 1 bots already"):
+        store.versions.receive(replace(SUBMISSION, bot="other", request_id="request-3"), Quota(bots=1), START)
 
 
 def test_one_request_from_many_makes_one_version(store: Store) -> None:

@@ -34,7 +34,6 @@ GROUPS: Final = {
         "match.outbox",
         "match.player",
         "match.record",
-        "match.stand_in",
         "match.table",
     ),
 }

@@ -20,6 +20,7 @@ from arbiter.engine import rule_set
 from arbiter.links import ENDING_FAULTS, FaultCode, LinkLost
 from arbiter.match import (
     FaultPolicy,
+    HandRecord,
     Replay,
     ReplayError,
     SittingPlan,
@@ -207,9 +208,17 @@ def test_an_honest_record_of_any_sitting_passes_every_check(seated: tuple[Sittin
 
 
 def deal_and_score(replay: Replay) -> object:
-    """All that a replay says but for who failed in what."""
-    hands = tuple(replace(hand, absent=(), missed=(), faults=()) for hand in replay.hands)
-    return replace(replay, hands=hands, faults=())
+    """All that a replay says but for who failed in what, and for the cards of hands that ended before their last.
+
+    One of those may be another that the seat held and never played: nothing that was played later contradicts it.
+    """
+    return replace(replay, hands=tuple(_deal_and_score(hand) for hand in replay.hands), faults=())
+
+
+def _deal_and_score(hand: HandRecord) -> HandRecord:
+    bare = replace(hand, absent=(), missed=(), faults=())
+    whole = len(hand.tricks) == hand.dealt[0].bit_count()
+    return bare if whole else replace(bare, tricks=(), unfinished=())
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:

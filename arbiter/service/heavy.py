@@ -66,7 +66,8 @@ class HeavyWork:
                 raise _stops()
             return doing.result()
         finally:
-            doing.cancel()
+            if not doing.cancel() and not doing.cancelled():
+                doing.exception()  # who was cancelled at the same moment does not look at it
             self._asked.discard(doing)
             del doing  # else what it raised, the traceback of that and this frame would hold each other
 

@@ -60,26 +60,29 @@ class Requests:
         with self._database.read() as session:
             return _done(session, request)
 
-    def note(self, request: Request, now: datetime) -> bool:
-        """Remember that a request is done; False when it was done before. What does it belongs into the same
-        transaction, see `Store.once`.
+    def begin(self, request: Request) -> bool:
+        """Let nobody else do the same request until the end of the transaction; False when it was done before.
 
         The same request, sent twice at once, waits here until it is known what became of the first. Raises as `done`
         does.
         """
-        check_aware(now)
         if not request.id:
             return True
         with self._database.write() as session:
             self._database.take_turns(session, f"request {request.owner} {request.id}")
-            if _done(session, request):
-                return False
+            return not _done(session, request)
+
+    def note(self, request: Request, now: datetime) -> None:
+        """Remember that a request is done, once it was begun in the same transaction; see `Store.once`."""
+        check_aware(now)
+        if not request.id:
+            return
+        with self._database.write() as session:
             session.add(
                 RequestRow(
                     owner=request.owner, request_id=request.id, call=request.call, subject=request.subject, at=now
                 )
             )
-            return True
 
     def forget(self, now: datetime) -> None:
         """Forget the requests that were done longer than `REMEMBERED` ago."""

@@ -141,7 +141,11 @@ class Store:
         Raises `NameTaken` when its id was another's, and `UsageError` when it has another form.
         """
         with self.together() as part:
-            yield part if part.requests.note(request, now) else None
+            if part.requests.begin(request):
+                yield part
+                part.requests.note(request, now)  # last, for what it names was looked at by then
+            else:
+                yield None
 
     @contextmanager
     def _write(self) -> Iterator[Session]:

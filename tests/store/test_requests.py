@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from arbiter.errors import UsageError
-from arbiter.store import AuditEntry, NameTaken, Request, Store, TournamentState, TransitionRefused
+from arbiter.store import AuditEntry, NameTaken, Request, Store, TournamentState, TransitionRefused, UnknownTournament
 from arbiter.store.requests import REMEMBERED
 from tests.store.support import START, create
 
@@ -34,33 +34,46 @@ def noted(store: Store) -> list[str]:
     return [entry.action for entry in store.accounts.audit(9)]
 
 
+def do(store: Store, request: Request) -> bool:
+    """Whether it was done now."""
+    with store.once(request, START) as part:
+        return part is not None
+
+
 def test_a_request_is_known_again(store: Store) -> None:
     assert not store.requests.done(RETIRE)
-    assert store.requests.note(RETIRE, START)
-    assert not store.requests.note(RETIRE, START)
+    assert do(store, RETIRE)
+    assert not do(store, RETIRE)
     assert store.requests.done(RETIRE)
     assert not store.requests.done(Request("bob", "one", "RetireVersion", "ducker@1"))
 
 
 def test_an_id_stands_for_one_request(store: Store) -> None:
-    store.requests.note(RETIRE, START)
+    assert do(store, RETIRE)
     other = Request("ada", "one", "RetireVersion", "ducker@2")
-    for ask in (store.requests.done, lambda request: store.requests.note(request, START)):
+    for ask in (store.requests.done, lambda request: do(store, request)):
         with pytest.raises(NameTaken, match="request id 'one' was used for RetireVersion ducker@1"):
             ask(other)
 
 
 def test_no_id_is_never_known_and_others_have_a_form(store: Store) -> None:
     nameless = Request("ada", "", "RetireVersion", "ducker@1")
-    assert store.requests.note(nameless, START)
-    assert store.requests.note(nameless, START)
+    assert do(store, nameless)
+    assert do(store, nameless)
     assert not store.requests.done(nameless)
-    with pytest.raises(UsageError, match="request_id 'a b': write 1 to 64 letters"):
-        store.requests.done(Request("ada", "a b", "RetireVersion", "ducker@1"))
+    for ask in (store.requests.done, lambda request: do(store, request)):
+        with pytest.raises(UsageError, match="request_id 'a b': write 1 to 64 letters"):
+            ask(Request("ada", "a b", "RetireVersion", "ducker@1"))
+
+
+def test_what_is_refused_is_not_remembered(store: Store) -> None:
+    with pytest.raises(UnknownTournament):
+        pause(store)
+    assert not store.requests.done(PAUSE)
 
 
 def test_they_are_forgotten_in_the_end(store: Store) -> None:
-    store.requests.note(RETIRE, START)
+    assert do(store, RETIRE)
     store.requests.forget(START + REMEMBERED)
     assert store.requests.done(RETIRE)
     store.requests.forget(START + REMEMBERED + timedelta(seconds=1))

@@ -308,6 +308,22 @@ def test_a_version_that_is_retired_while_the_draft_is_closed_is_left_out(
     assert service.store.entrants(cup) == []
 
 
+def test_a_version_that_is_listed_under_two_names_plays_once(
+    host: Contestant, ada: Contestant, bob: Contestant
+) -> None:
+    listed = '[[entrants]]\nbot = "careful"\n[[entrants]]\nbot = "careful@1"\n'
+    ada.submit("careful", "two")
+    cup = host.create(OPEN + listed).id
+    for caller, bot in ((ada, "lowest"), (ada, "uniform"), (bob, "batch")):
+        caller.enter(cup, bot)
+    ada.retire("careful", 2)
+    started = host.start(cup)
+    assert [(each.name, each.reason) for each in started.left_out] == [
+        ("careful@1", "there is an entrant careful@1 already")
+    ]
+    assert len(started.entrants) == 4
+
+
 def test_nobody_takes_the_place_of_a_champion(host: Contestant, ada: Contestant, bob: Contestant) -> None:
     gauntlet = OPEN.replace("[match]", 'format = "gauntlet"\n[match]').replace("limit = 5", "limit = 6")
     cup = host.create(gauntlet + '[[entrants]]\nbot = "careful"\n').id

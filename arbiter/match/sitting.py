@@ -89,7 +89,7 @@ async def play_sitting(
         endings = await asyncio.gather(*(link.close(END_GRACE if sitting.over else 0.0) for link in links))
     return SittingRecord(
         plan,
-        sitting.records(),
+        sitting.take_records(),
         tuple(sitting.faults),
         tuple(endings),
         sitting.times(),
@@ -163,9 +163,15 @@ class _Sitting:
         """What each bot used of its clock."""
         return tuple(player.clock.time_used for player in self._players)
 
-    def records(self) -> tuple[HandRecord, ...]:
-        """The finished hands in order of board and hand, whatever the order in which they ended."""
-        return tuple(sorted(self._hands, key=lambda record: (record.board, record.number)))
+    def take_records(self) -> tuple[HandRecord, ...]:
+        """The finished hands in order of board and hand, whatever the order in which they ended.
+
+        They are kept here no longer, so that their memory is free as soon as the caller's is, though a sitting itself
+        waits for Python's collector of cycles.
+        """
+        records = tuple(sorted(self._hands, key=lambda record: (record.board, record.number)))
+        self._hands.clear()
+        return records
 
     async def _greet(self, player: Player) -> bot_pb2.Greeting | None:
         began, lost_before = self._now(), self._lost[player.place]

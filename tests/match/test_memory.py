@@ -9,14 +9,19 @@ import tracemalloc
 
 from arbiter.links import LocalLink
 from arbiter.match import StandInBot, play_sitting, replay_of, write_replay
+from arbiter.match.record import HandRecord
 from tests.match.support import plan_of
+
+
+def _play(number: int) -> None:
+    plan = plan_of(boards=8, seating=number % 4)
+    record = asyncio.run(play_sitting(plan, [LocalLink(StandInBot()) for _ in range(4)]))
+    write_replay(replay_of(record.plan, record.hands, record.faults))
 
 
 def _sittings(count: int) -> None:
     for number in range(count):
-        plan = plan_of(boards=8, seating=number % 4)
-        record = asyncio.run(play_sitting(plan, [LocalLink(StandInBot()) for _ in range(4)]))
-        write_replay(replay_of(record.plan, record.hands, record.faults))
+        _play(number)
     gc.collect()
 
 
@@ -32,3 +37,18 @@ def test_memory_is_flat_from_sitting_to_sitting() -> None:
         tracemalloc.stop()
     # One sitting of these takes some 200 KB while it lasts; what 24 of them may leave is half of that; 5 KB were seen.
     assert after - before < 100_000, f"{after - before} bytes more after 24 sittings"
+
+
+def test_hands_need_no_collector_of_cycles_to_go() -> None:
+    """It looks seldom, and a worker would keep a dozen sittings until it does."""
+
+    def hands() -> int:
+        return sum(isinstance(each, HandRecord) for each in gc.get_objects())
+
+    before = hands()
+    gc.disable()
+    try:
+        _play(0)
+        assert hands() == before
+    finally:
+        gc.enable()

@@ -21,6 +21,7 @@ from arbiter.cage.cgroups import Group, Usage
 from arbiter.cage.errors import CageError
 from arbiter.cage.pipes import LogPipe, read_until, readable
 from arbiter.cage.process import BotProcess, Exit
+from arbiter.cage.seccomp import adds_filter
 
 # The shell reports on its stdin, a socket, that everything is set up, waits there for the word to go on, and puts
 # /dev/null in its place for the bot. Should the service die before it gives the word, the bot is never run.
@@ -188,14 +189,16 @@ async def _destroy(process: asyncio.subprocess.Process, first: int | None) -> No
 async def _dies_with_us(first: int) -> bool:
     """Wait until process 1 of a cage has asked to die with the outer one; False when it has ended instead.
 
-    It asks just before it applies the filter of system calls, which can be seen.
+    It asks just before it applies the filter of system calls, which can be seen. The service may be under one itself,
+    as in a container, and all that it starts is too.
     """
+    inherited = Path("/proc/self/status").read_text()
     while True:
         try:
             status = Path(f"/proc/{first}/status").read_text()
         except OSError:
             return False
-        if "\nSeccomp:\t2\n" in status:
+        if adds_filter(status, inherited):
             return True
         if "\nState:\tZ" in status:
             return False

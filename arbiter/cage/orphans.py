@@ -15,8 +15,9 @@ from pathlib import Path
 def end_orphans() -> list[int]:
     """Kill such processes of this user and return their ids on the host.
 
-    One is known by this: a bubblewrap that is process 1 of a PID namespace of its own, whose parent is no bubblewrap,
-    which has no child, and whose command holds what no other program's has: the launcher of this package's cages.
+    One is known by this: a bubblewrap that is process 1 of a PID namespace of its own, asleep, whose parent is no
+    bubblewrap, which has no child, and whose command holds what no other program's has: the launcher of this package's
+    cages. Process 1 of a cage that is ending by itself can be seen like that for a moment, but not asleep.
     """
     ended: list[int] = []
     for entry in os.listdir("/proc"):
@@ -39,4 +40,5 @@ def _is_orphan(process: Path) -> bool:
     except (OSError, KeyError):  # ended meanwhile, or not ours to look at
         return False
     ours = b"--args" in words and any(word.endswith(b"/prlimit") for word in words)
-    return ours and len(inside) > 1 and inside[-1] == "1" and parent != "bwrap\n" and not children
+    asleep = status["State"].startswith("S")
+    return ours and asleep and len(inside) > 1 and inside[-1] == "1" and parent != "bwrap\n" and not children

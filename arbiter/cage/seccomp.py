@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import errno
 import platform
+import re
 import struct
 from dataclasses import dataclass
 from typing import Final
@@ -31,6 +32,7 @@ NEWEST_KNOWN: Final = 456
 _LOAD, _SKIP, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data; both machines are little-endian
 
+_FILTERS: Final = re.compile(r"^Seccomp_filters:\t(\d+)$", re.MULTILINE)
 _X32_BIT = 0x40000000
 _AF_UNIX = 1
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
@@ -164,6 +166,22 @@ def this_architecture(machine: str | None = None) -> Architecture:
 def filter_program(architecture: Architecture) -> bytes:
     """The filter as bubblewrap's ``--seccomp`` and the kernel take it: an array of ``struct sock_filter``."""
     return b"".join(struct.pack("<HBBI", *instruction) for instruction in _assemble(architecture))
+
+
+def adds_filter(status: str, inherited: str) -> bool:
+    """Whether a process has applied a filter beside those of the one that started it.
+
+    Args:
+        status: its ``/proc/PID/status``.
+        inherited: that of the one that started it.
+
+    Linux counts filters since 5.9. Before, any filter is taken for one that was added: in a container, which has one of
+    its own, that is said too early.
+    """
+    own, handed_down = _FILTERS.search(status), _FILTERS.search(inherited)
+    if own and handed_down:
+        return int(own[1]) > int(handed_down[1])
+    return "\nSeccomp:\t2\n" in status
 
 
 def _assemble(machine: Architecture) -> list[Instruction]:

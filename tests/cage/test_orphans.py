@@ -4,35 +4,57 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from arbiter.cage import BubblewrapCage, Launch, load_manifest
 from arbiter.cage.orphans import end_orphans
-from tests.cage.support import make_bot, until
+from tests.cage.support import children, make_bot, status, until
 
-# A stand-in for the sleeping process 1: of that name, alone in a PID namespace, with the words of a cage's command.
-SLEEPER = "#!/bin/sh\nread never\n"
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="making a PID namespace by itself takes root")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="making a PID namespace by itself takes root")
-def test_a_sleeper_whose_bubblewrap_is_gone_is_ended(tmp_path: Path) -> None:
-    sleeper = tmp_path / "bwrap"
-    sleeper.write_text(SLEEPER)
-    sleeper.chmod(0o755)
-    command = ["unshare", "--pid", "--fork", str(sleeper), "--args", "3", "--", "/usr/bin/prlimit"]
+@contextmanager
+def standing_in(folder: Path, doing: str, state: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A stand-in for process 1 of a cage: of that name, alone in a PID namespace, with the words of a cage's command.
+
+    Yields its parent, which is no bubblewrap, and its process id, once it is in the given state.
+    """
+    program = folder / "bwrap"
+    program.write_text(f"#!/bin/sh\n{doing}\n")
+    program.chmod(0o755)
+    command = ["unshare", "--pid", "--fork", str(program), "--args", "3", "--", "/usr/bin/prlimit"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        asyncio.run(until(lambda: [seen(pid) for pid in children(process.pid)] == [("bwrap", state)]))
+        (first,) = children(process.pid)
+        try:
+            yield process, first
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(first, signal.SIGKILL)
 
-        async def asleep() -> int:
-            await until(lambda: bool(found := children.read_text().split()) and comm(int(found[0])) == "bwrap")
-            return int(children.read_text())
 
-        first = asyncio.run(asleep())
-        assert end_orphans() == [first]
-        assert process.wait() != 0
+# Other tests run beside these, and what they leave of services that they kill is ended too.
+
+
+@needs_root
+def test_a_sleeper_whose_bubblewrap_is_gone_is_ended(tmp_path: Path) -> None:
+    with standing_in(tmp_path, "read never", "S") as (parent, first):
+        assert first in end_orphans()
+        assert parent.wait() != 0
+
+
+@needs_root
+def test_what_is_still_at_work_is_left_to_end_by_itself(tmp_path: Path) -> None:
+    """Process 1 of a bot that has just ended may outlive the outer process for a moment."""
+    with standing_in(tmp_path, "while :; do :; done", "R") as (parent, first):
+        assert first not in end_orphans()
+        assert parent.poll() is None
 
 
 def test_a_living_bot_is_left_alone(spot: Path, arbiter_socket: Path) -> None:
@@ -41,8 +63,9 @@ def test_a_living_bot_is_left_alone(spot: Path, arbiter_socket: Path) -> None:
         bot = await BubblewrapCage().start(Launch(folder, load_manifest(folder), arbiter_socket))
         try:
             await until(lambda: b"up" in bot.log)
-            assert end_orphans() == []
+            ended = end_orphans()
             assert bot.exit is None
+            assert not family(bot.pid).intersection(ended)
         finally:
             end = await bot.stop(0.0)
         return str(end)
@@ -50,8 +73,12 @@ def test_a_living_bot_is_left_alone(spot: Path, arbiter_socket: Path) -> None:
     assert asyncio.run(scenario()) == "killed by SIGKILL"
 
 
-def comm(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except FileNotFoundError:
-        return ""
+def seen(pid: int) -> tuple[str, str]:
+    """Name and state of a process; empty when it is gone."""
+    facts = status(pid)
+    return facts.get("Name", ""), facts.get("State", "")[:1]
+
+
+def family(pid: int) -> set[int]:
+    """A process and all that descend from it."""
+    return {pid}.union(*(family(child) for child in children(pid)))

@@ -23,6 +23,7 @@ from arbiter.cage.seccomp import (
     NEWEST_KNOWN,
     X86_64,
     Architecture,
+    adds_filter,
     filter_program,
     this_architecture,
 )
@@ -152,3 +153,24 @@ def test_machines() -> None:
     assert this_architecture("aarch64") is AARCH64
     with pytest.raises(CageError, match="no filter of system calls for riscv64"):
         this_architecture("riscv64")
+
+
+def status_with(mode: int, filters: int | None) -> str:
+    counted = "" if filters is None else f"Seccomp_filters:\t{filters}\n"
+    return f"Name:\tbwrap\nNoNewPrivs:\t1\nSeccomp:\t{mode}\n{counted}Speculation_Store_Bypass:\tnot vulnerable\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "inherited", "added"),
+    [
+        (status_with(0, 0), status_with(0, 0), False),
+        (status_with(2, 1), status_with(0, 0), True),
+        pytest.param(status_with(2, 1), status_with(2, 1), False, id="in-a-container"),
+        pytest.param(status_with(2, 2), status_with(2, 1), True, id="in-a-container-with-its-own"),
+        pytest.param(status_with(2, 10), status_with(2, 9), True, id="as-numbers"),
+        pytest.param(status_with(0, None), status_with(0, None), False, id="old-kernel"),
+        pytest.param(status_with(2, None), status_with(0, None), True, id="old-kernel-with-its-own"),
+    ],
+)
+def test_a_filter_of_its_own_is_told_from_one_that_was_handed_down(status: str, inherited: str, added: bool) -> None:
+    assert adds_filter(status, inherited) is added

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from arbiter.errors import UsageError
 from arbiter.store import schema
-from arbiter.store.database import Database
+from arbiter.store.database import Database, survey
 from arbiter.store.errors import StoreError
 from arbiter.store.tables import Table
 
@@ -59,6 +59,7 @@ def copy(
                 progress(done, sum(counts.values()))
         if not target.is_sqlite:
             _set_counters(writing)
+        survey(writing, [table.name for table in tables])
         for table in tables:
             if _fingerprint(reading, table) != _fingerprint(writing, table):
                 raise StoreError(f"the copy of {table.name} in {target.name} is not the same; nothing was copied")

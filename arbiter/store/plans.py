@@ -10,6 +10,7 @@ from datetime import datetime
 from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
+from arbiter.store.database import survey
 from arbiter.store.errors import InvalidPlan, TransitionRefused, UnknownTournament
 from arbiter.store.records import (
     FINISHED,
@@ -24,6 +25,7 @@ from arbiter.store.tables import EntrantRow, MatchEntrantRow, MatchRow, SittingR
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _IDS_IN_A_MESSAGE = 10
+_MANY_SITTINGS = 100
 
 
 def create(
@@ -195,6 +197,8 @@ def _insert_matches(session: Session, tournament: str, matches: Sequence[Match],
     for table, values in rows.items():
         if values:
             session.execute(insert(table), values)
+    if len(rows[SittingRow]) >= _MANY_SITTINGS:
+        survey(session, [table.__tablename__ for table in rows])
 
 
 def get(session: Session, tournament: str) -> Tournament:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta, timezone
 
 import pytest
+from sqlalchemy import text
 
 from arbiter.errors import UsageError
 from arbiter.store import (
@@ -23,6 +24,8 @@ from arbiter.store import (
     TransitionRefused,
     UnknownTournament,
 )
+from arbiter.store.database import Database
+from tests.postgres import Postgres
 from tests.store.support import START, after, create, entrants, leased, matches, result, tournament
 
 WAYS: dict[TournamentState, tuple[TournamentState, ...]] = {
@@ -54,6 +57,19 @@ def test_a_plan_comes_back_as_it_went_in(store: Store) -> None:
     assert store.tournament("demo-1a2b") == tournament()
     assert store.entrants("demo-1a2b") == entrants()
     assert store.matches("demo-1a2b") == matches(3)
+
+
+def test_a_servers_planner_of_questions_knows_of_a_large_plan_at_once(postgres: Postgres) -> None:
+    """By itself it would learn of it within a minute or more, and look at each of its sittings once for each match."""
+    url = postgres.new()
+    with Store.open(url) as store:
+        create(store, match_count=100, sittings=3)
+    database = Database(url)
+    with database.read() as session:
+        counted = session.execute(text("SELECT relname, reltuples FROM pg_class WHERE relname IN ('match', 'sitting')"))
+        assert dict(iter(counted)) == {"match": 100, "sitting": 300}
+    database.close()
+    postgres.drop(url)
 
 
 def test_all_sittings_of_a_new_plan_are_planned_in_schedule_order(store: Store) -> None:

@@ -226,6 +226,9 @@ def test_a_copy_has_every_row_and_goes_on_from_there(source: Database, path: Pat
     assert seen[-1] == (sum(counts.values()), sum(counts.values()))
     assert everything(url_of(server_database)) == before
     assert checking.check(server_database) == []
+    with server_database.read() as session:
+        known = session.scalar(text("SELECT reltuples FROM pg_class WHERE relname = 'sitting'"))
+    assert known == counts["sitting"], "the server's planner of questions knows how much there is"
     with Store.open(url_of(server_database)) as store:
         create(store, "another")
         assert len(store.planned("another")) == 4

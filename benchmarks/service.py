@@ -111,19 +111,26 @@ async def _run(store: Store, data: Path, run: Path) -> Cost:
             "ARBITER_WORKER_TOKEN": tokens.own,
             "ARBITER_RUN_DIR": str(run),
             "ARBITER_UNSAFE_PROCESSES": "1",
+            "ARBITER_WORKER_RECYCLE": str(sys.maxsize),  # nobody would start another one here
         }
         command = [sys.executable, "-m", "benchmarks.quick_worker", str(report)]
         worker = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        ended = asyncio.ensure_future(asyncio.to_thread(worker.wait))
         sender = CelerySender(redis.url, TOURNAMENT)
         try:
             with Lead(store, f"tournament/{TOURNAMENT}", "benchmark") as lead:
                 cpu, redis_cpu = time.process_time(), _redis_cpu(run)
-                state = await _coordinate(store, lead, desk, sender)
+                playing = asyncio.ensure_future(_coordinate(store, lead, desk, sender))
+                await asyncio.wait({playing, ended}, return_when=asyncio.FIRST_COMPLETED)
+                if not playing.done():
+                    playing.cancel()
+                    raise RuntimeError(f"the worker has ended with exit status {ended.result()}")
+                state = playing.result()
                 cpu, redis_cpu = time.process_time() - cpu, _redis_cpu(run) - redis_cpu
         finally:
             sender.close()
             worker.terminate()
-            await asyncio.to_thread(worker.wait)
+            await ended
     if state is not TournamentState.COMPLETED:
         raise RuntimeError(f"the tournament is {state}")
     done = json.loads(report.read_text())

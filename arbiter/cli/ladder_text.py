@@ -30,7 +30,7 @@ def leaderboard_table(found: pb.GetLeaderboardResponse) -> Table:
     for entry in found.entries:
         ranked = entry.HasField("rank")
         table.add_row(
-            str(entry.rank) if ranked else "?",
+            str(entry.rank) if ranked else "?" if entry.active else "",
             one_line(entry.name),
             one_line(entry.owner),
             f"{entry.rating:+.2f}",
@@ -41,7 +41,7 @@ def leaderboard_table(found: pb.GetLeaderboardResponse) -> Table:
             style="" if entry.active else "dim",
         )
     table.caption = (
-        "rating: points per hand better than the mean; the rank goes by the interval's lower end; rank: those open at "
+        "rating: points per hand better than the mean; the order goes by the interval's lower end; rank: those open at "
         "95 %; ? provisional; dim: left"
     )
     table.caption_justify = "left"

@@ -21,7 +21,7 @@ Why this and not a model of places: ``docs/decisions/ladder.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Final
@@ -68,10 +68,11 @@ class Rating:
         value: points per hand by which it is better than the mean of all versions with results.
         standard_error: of the value.
         hands: hands played.
-        rank: by :attr:`at_least`, 1 is best, equal ones share it; None while the rating is provisional, so that nobody
-            gains a rank by registering anew.
+        provisional: whether there are too few results for a rank, so that nobody gains one by registering anew.
+        rank: by :attr:`at_least`, 1 is best, equal ones share it; None while the rating is provisional, and for one
+            that is not ranked.
         ranks: best and worst rank that the results leave open at 95 % among the versions with a rank, as in
-            :func:`arbiter.rating.standings.standings`; None while the rating is provisional.
+            :func:`arbiter.rating.standings.standings`; None where there is no rank.
         noise: variance of the points of one hand that no rating explains, the same for all versions of a fit; 0 before
             the first result.
     """
@@ -80,7 +81,8 @@ class Rating:
     value: float
     standard_error: float
     hands: int
-    rank: int | None
+    provisional: bool
+    rank: int | None = None
     ranks: tuple[int, int] | None = None
     noise: float = 0.0
 
@@ -92,14 +94,13 @@ class Rating:
         """
         return round(self.value - INTERVAL * self.standard_error, 9)
 
-    @property
-    def provisional(self) -> bool:
-        """Whether there are too few results for a rank."""
-        return self.rank is None
-
 
 def ladder(
-    versions: Mapping[str, str], results: Iterable[TableResult], *, lowest_wins: bool = True
+    versions: Mapping[str, str],
+    results: Iterable[TableResult],
+    *,
+    lowest_wins: bool = True,
+    ranked: Collection[str] | None = None,
 ) -> dict[str, Rating]:
     """Rate all versions.
 
@@ -109,9 +110,10 @@ def ladder(
         versions: the name of each version by its key.
         results: in any order.
         lowest_wins: whether few points are good.
+        ranked: keys of those that are ranked, among one another; None for all.
 
     Returns:
-        Ratings by key; ranked ones first, best first, then provisional ones, highest :attr:`Rating.at_least` first.
+        Ratings by key; ranked ones first, best first, then those without a rank, highest :attr:`Rating.at_least` first.
 
     Raises:
         UsageError: a result of no hands, or of a version that is not among ``versions``.
@@ -123,20 +125,20 @@ def ladder(
     fit = _Fit(SPREAD**2 * prior, _blocks(results, number, lowest_wins))
     hands = {key: int(fit.hands[number[key]]) for key in keys}
     values, errors = fit.centred(fit.ratings), fit.centred_deviations(fit.covariance)
-    settled_enough = fit.centred_deviations(fit.inverse) <= PROVISIONAL * SPREAD
+    known_enough = (fit.hands > 0) & (fit.centred_deviations(fit.inverse) <= PROVISIONAL * SPREAD)
     found = [
-        Rating(key, float(value), float(error), hands[key], None, noise=fit.noise)
-        for key, value, error in zip(keys, values, errors, strict=True)
+        Rating(key, float(value), float(error), hands[key], provisional=not known, noise=fit.noise)
+        for key, value, error, known in zip(keys, values, errors, known_enough, strict=True)
     ]
     found.sort(key=lambda rating: (-rating.at_least, rating.version))
-    settled = [r for r in found if r.hands and settled_enough[number[r.version]]]
-    open_ranks = fit.open_ranks([number[r.version] for r in settled])
-    ranked = [
-        replace(r, rank=1 + sum(o.at_least > r.at_least for o in settled), ranks=ranks)
-        for r, ranks in zip(settled, open_ranks, strict=True)
+    listed = [r for r in found if not r.provisional and (ranked is None or r.version in ranked)]
+    open_ranks = fit.open_ranks([number[r.version] for r in listed])
+    in_order = [
+        replace(r, rank=1 + sum(o.at_least > r.at_least for o in listed), ranks=ranks)
+        for r, ranks in zip(listed, open_ranks, strict=True)
     ]
-    known = {rating.version for rating in ranked}
-    return {rating.version: rating for rating in [*ranked, *(r for r in found if r.version not in known)]}
+    placed = {rating.version for rating in in_order}
+    return {rating.version: rating for rating in [*in_order, *(r for r in found if r.version not in placed)]}
 
 
 @dataclass(frozen=True, slots=True)

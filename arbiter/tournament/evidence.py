@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from arbiter.engine import RuleSet, compile_rules
 from arbiter.match import FaultPolicy, MatchFormat
@@ -68,12 +68,15 @@ def version_keys(store: Store, tournament_id: str, sides: Sequence[Side]) -> tup
     return tuple("+".join(sorted(digests[entrant] for entrant in side.entrants)) for side in sides)
 
 
-def ladder_ratings(store: Store, rules: RuleSet, match_format: MatchFormat) -> dict[str, Rating]:
+def ladder_ratings(
+    store: Store, rules: RuleSet, match_format: MatchFormat, ranked: Collection[str] | None = None
+) -> dict[str, Rating]:
     """The ladder of a rule set and match format, by version key: every rating that is shown anywhere comes from here.
 
     It is fitted to the complete matches of all tournaments under the same rules, whatever their state. A bot version is
     its files' digest: entered twice, or under two names, it is one. Its bot's name, which its other versions share, is
-    the first in alphabetical order that it was entered under.
+    the first in alphabetical order that it was entered under. With ``ranked`` those versions are ranked among one
+    another and no others; the ratings are the same.
     """
     names: dict[str, str] = {}
     results: list[TableResult] = []
@@ -90,4 +93,4 @@ def ladder_ratings(store: Store, rules: RuleSet, match_format: MatchFormat) -> d
             TableResult(tuple(keys[side] for side in score.entrants), score.points, score.hands)
             for score in board_scores(store, tournament.id, other, sides)
         )
-    return ladder(names, results, lowest_wins=lowest_wins(rules))
+    return ladder(names, results, lowest_wins=lowest_wins(rules), ranked=ranked)

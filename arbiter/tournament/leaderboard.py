@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -39,7 +39,7 @@ class Place:
         entrant: the version.
         owner: who owns it.
         active: whether it plays on.
-        rating: its rating.
+        rating: its rating, with a rank among those that play on.
         matches: complete matches of this ladder.
     """
 
@@ -62,7 +62,7 @@ class Leaderboard:
     tournament: Tournament
     rules_name: str
     places: tuple[Place, ...]
-    """Ranked ones first, best first; then provisional ones."""
+    """Those that play on, ranked among one another, best first; then provisional ones; then those that left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +106,19 @@ def interval_of(rating: Rating) -> tuple[float, float]:
 def leaderboard(store: Store, ladder_id: str = "") -> Leaderboard:
     """The leaderboard of a ladder, the newest one by default."""
     plan = LadderPlan.read(store, ladder_id)
-    ratings = ladder_ratings(store, plan.spec.rules, plan.spec.match_format)
+    on = {entrant.digest for entrant in plan.active}
+    ratings = ladder_ratings(store, plan.spec.rules, plan.spec.match_format, on)
     complete = store.match_times(plan.tournament.id)
     counts = Counter(index for match in plan.matches if match.index in complete for index in match.entrants)
     active = {entrant.index for entrant in plan.active}
-    places = [
-        Place(entrant, owner_of(entrant), entrant.index in active, ratings[entrant.digest], counts[entrant.index])
-        for entrant in plan.entrants
-    ]
+    places = []
+    for entrant in plan.entrants:
+        rating, plays = ratings[entrant.digest], entrant.index in active
+        if not plays:  # its files may play on under another name
+            rating = replace(rating, rank=None, ranks=None)
+        places.append(Place(entrant, owner_of(entrant), plays, rating, counts[entrant.index]))
     order = {key: number for number, key in enumerate(ratings)}
-    places.sort(key=lambda place: (order[place.entrant.digest], place.entrant.index))
+    places.sort(key=lambda place: (not place.active, order[place.entrant.digest], place.entrant.index))
     return Leaderboard(plan.tournament, plan.spec.rules_name, tuple(places))
 
 

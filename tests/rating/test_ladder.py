@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -155,6 +156,19 @@ def test_a_rank_comes_with_enough_results() -> None:
     assert all(rating.provisional for rating in few.values())
     assert sorted(rating.rank or 0 for rating in many.values()) == [1, 2, 3, 4, 5, 6]
     assert list(many.values()) == sorted(many.values(), key=lambda rating: -rating.at_least)
+
+
+def test_some_are_ranked_among_one_another_and_nothing_else_changes() -> None:
+    chance = random.Random(8)
+    found = simulated(chance, {p: float(i) for i, p in enumerate(PLAYERS)}, 200)
+    all_, some = ladder(NAMES, found), ladder(NAMES, found, ranked={"a", "c", "f", "new"})
+    assert [key for key, rating in some.items() if rating.rank] == [key for key in all_ if key in "acf"]
+    assert [some[key].rank for key in some if key in "acf"] == [1, 2, 3]
+    assert [all_[key].rank for key in some if key in "acf"] == [1, 4, 6]
+    assert all(1 <= low <= high <= 3 for low, high in (some[key].ranks or (0, 0) for key in "acf"))
+    for key, rating in some.items():
+        assert replace(rating, rank=None, ranks=None) == replace(all_[key], rank=None, ranks=None)
+        assert not rating.provisional
 
 
 def test_a_few_lucky_hands_do_not_outrank_many() -> None:

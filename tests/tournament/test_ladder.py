@@ -232,6 +232,19 @@ def test_a_version_that_comes_anew_gains_no_rank(store: Store, ladder: str) -> N
     assert found["evebot@2"].rating.value < 0, "it starts near its elder"
 
 
+def test_those_that_play_on_are_ranked_among_one_another(store: Store, ladder: str) -> None:
+    play_matches(store, 16)
+    before = leaderboard(store).places
+    gone = before[1]
+    store.leave(ladder, gone.entrant.index)
+    places = leaderboard(store).places
+    names = [place.entrant.name for place in before if place is not gone]
+    assert [place.entrant.name for place in places] == [*names, gone.entrant.name]
+    assert [place.rating.rank for place in places] == [*range(1, len(places)), None]
+    assert (places[-1].rating.ranks, places[-1].rating.provisional) == (None, False)
+    assert [place.rating.value for place in places[:-1]] == [p.rating.value for p in before if p is not gone]
+
+
 def test_history_ends_with_the_rating_of_now(store: Store, ladder: str) -> None:
     play_matches(store, 8)
     last = store.matches(ladder)[-1]

@@ -53,7 +53,9 @@ class LadderEntry(message.Message):
     rating_high: builtins.float
     """Its upper end."""
     rank: builtins.int
-    """Rank by the lower end, 1 is best; left out while the rating is provisional."""
+    """Rank by the lower end among those that play on, 1 is best; left out while the rating is provisional, and for one
+    that left.
+    """
     best_rank: builtins.int
     """Best rank that the results leave open at 95 %; left out likewise."""
     worst_rank: builtins.int

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from arbiter.store import Store
 from tests.postgres import Postgres, find_programs, serving
 
 # No test fails because the machine is busy.
-settings.register_profile("arbiter", deadline=None)
+settings.register_profile("arbiter", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("arbiter")
 
 

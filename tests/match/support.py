@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 
 from arbiter.api.bot.v1 import bot_pb2 as pb
+from arbiter.cage import Load
 from arbiter.deals import derive_bot_seed
 from arbiter.engine import OPTIONS, RULE_SETS, RuleSet, rule_set
 from arbiter.links import Ending, Link, LinkLost
@@ -24,6 +25,11 @@ from arbiter.match import (
     write_replay,
 )
 from arbiter.sdk import BaseBot, Bot, Card, CardView, MoonView, PassView, Session
+from tests.match import held
+from tests.patience import PATIENCE
+
+UNHURRIED = Clock(start_up=PATIENCE, bank=PATIENCE, hard_stop=PATIENCE)
+"""For bots that are processes or come over a real stream: however slow the machine, no clock comes into it."""
 
 TOURNAMENT_SEED = b"seed of the tests' tournaments"
 DEAL_SEED = bytes(range(32))
@@ -162,9 +168,22 @@ def plan_of(
     )
 
 
+async def sit(
+    plan: SittingPlan,
+    links: Sequence[Link],
+    on_hand: Callable[[], None] = lambda: None,
+    read_load: Callable[[Sequence[int | None]], Load] | None = None,
+) -> SittingRecord:
+    """Play a sitting whose bots' clocks are read from the event loop's, which may be one of :mod:`tests.match.held`."""
+    return await play_sitting(plan, links, on_hand, asyncio.get_running_loop().time, read_load)
+
+
 def play(plan: SittingPlan, links: Sequence[Link]) -> SittingRecord:
-    """Play a sitting, and check what holds for every sitting, whatever the bots did."""
-    record = asyncio.run(play_sitting(plan, links))
+    """Play a sitting, and check what holds for every sitting, whatever the bots did.
+
+    Time passes only while all bots are silent.
+    """
+    record = held.run(sit(plan, links))
     assert {hand.board for hand in record.hands} == set(range(1, plan.boards + 1)), "every board is played"
     check(record)
     return record

@@ -26,7 +26,6 @@ from arbiter.match import (
     SittingPlan,
     check_planned,
     pack_replay,
-    play_sitting,
     read_replay,
     replay_of,
     unpack_replay,
@@ -35,8 +34,9 @@ from arbiter.match import (
 )
 from arbiter.match.notation import read_notation, write_notation
 from arbiter.sdk import Card, CardView, PassView
+from tests.match import held
 from tests.match.replays import lines_within
-from tests.match.support import VARIANTS, BentLink, Uniform, plan_of, rows
+from tests.match.support import VARIANTS, BentLink, Uniform, plan_of, rows, sit
 
 LOSSES = sorted({*ENDING_FAULTS, FaultCode.PROTOCOL_ERROR})
 
@@ -180,7 +180,7 @@ SEATED = plans().flatmap(
 def play(seated: tuple[SittingPlan, Wilds]) -> tuple[SittingPlan, Replay]:
     """Play it; its replay."""
     plan, bots = seated
-    record = asyncio.run(play_sitting(plan, [WildLink(nature, seed) for nature, seed in bots]))
+    record = held.run(sit(plan, [WildLink(nature, seed) for nature, seed in bots]))
     return plan, replay_of(plan, record.hands, record.faults)
 
 

@@ -15,8 +15,9 @@ from arbiter.deals import deal
 from arbiter.engine import RULE_SETS, compile_rules
 from arbiter.links import FaultCode, LinkLost, LocalLink
 from arbiter.match import Clock, StandInBot, play_sitting, read_replay
+from tests.match import held
 from tests.match.replays import Revoker, no_card
-from tests.match.support import DEAL_SEED, BentLink, DisorderlyLink, Uniform, check, plan_of, play, rows
+from tests.match.support import DEAL_SEED, BentLink, DisorderlyLink, Uniform, check, plan_of, play, rows, sit
 from tests.match.test_clock import Time, time_left
 
 
@@ -75,12 +76,12 @@ class Absent(BentLink):
 def test_a_table_that_waits_for_a_bot_holds_up_no_other_bot_there_and_no_other_sitting() -> None:
     """aiarena-web#634: the three others play on at all other tables, and another sitting is played to its end."""
 
-    async def sit() -> None:
+    async def side_by_side() -> None:
         done: list[str] = []
         slow, plan = Absent(board=1), plan_of(boards=3, open_tables=3)
         others = [BentLink(Uniform()) for _ in range(3)]
-        waiting = asyncio.ensure_future(play_sitting(plan, [slow, *others], lambda: done.append("hand")))
-        other = await play_sitting(plan_of(boards=3), [BentLink(Uniform()) for _ in range(4)])
+        waiting = asyncio.ensure_future(sit(plan, [slow, *others], lambda: done.append("hand")))
+        other = await sit(plan_of(boards=3), [BentLink(Uniform()) for _ in range(4)])
         assert len(other.hands) == 3
         assert not waiting.done()
         (asked,) = slow.held
@@ -95,7 +96,7 @@ def test_a_table_that_waits_for_a_bot_holds_up_no_other_bot_there_and_no_other_s
         assert not record.faults
         assert len(record.hands) == 3
 
-    asyncio.run(sit())
+    held.run(side_by_side())
 
 
 @pytest.mark.parametrize("name", RULE_SETS)

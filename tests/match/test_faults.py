@@ -11,9 +11,10 @@ from arbiter.api.bot.v1 import bot_pb2 as pb
 from arbiter.engine import rule_set
 from arbiter.errors import InfrastructureError
 from arbiter.links import Ending, FaultCode, LinkLost, LocalLink
-from arbiter.match import Clock, Fault, SittingRecord, play_sitting
+from arbiter.match import Clock, Fault, SittingRecord
 from arbiter.sdk import Card, CardView, PassView
-from tests.match.support import Bend, BentLink, Uniform, check, plan_of, play
+from tests.match import held
+from tests.match.support import Bend, BentLink, Uniform, check, plan_of, play, sit
 
 BAD = 1
 """Place of the bot that misbehaves; it is entrant 11."""
@@ -257,7 +258,7 @@ class TestLostBots:
         record = sitting(once(lambda message: [], kind), clock=QUICK)
         (fault,) = all_faults(record)
         assert fault.code is FaultCode.TIMEOUT
-        assert "silent for the hard stop of 0.05 s, used 0." in fault.detail
+        assert "silent for the hard stop of 0.05 s, used 0.150 s in all; requests open: " in fault.detail
         assert stood_in(record) == 3
 
     def test_a_bot_that_is_left_with_one_of_its_answers_is_silent_too(self) -> None:
@@ -298,7 +299,7 @@ class TestLostBots:
             else BentLink(Uniform())
             for place in range(4)
         ]
-        record = asyncio.run(play_sitting(plan, links, lambda: hands.append(1)))
+        record = held.run(sit(plan, links, lambda: hands.append(1)))
         check(record)
         assert ended_at[0] < 8
         assert ended_at[-1] == 8
@@ -323,7 +324,7 @@ class TestLostBots:
 
         links = [Unstartable(Uniform()) if place == BAD else BentLink(Uniform()) for place in range(4)]
         with pytest.raises(InfrastructureError, match="no cage can be built"):
-            asyncio.run(play_sitting(plan_of(), links))
+            held.run(sit(plan_of(), links))
         assert all(link.closed for link in links)
 
 

@@ -11,8 +11,9 @@ import pytest
 import arbiter.match.gathering
 from arbiter.api.bot.v1 import bot_pb2 as pb
 from arbiter.engine import rule_set
-from arbiter.match import Clock, play_sitting
-from tests.match.support import BentLink, DisorderlyLink, Uniform, check, plan_of, play, rows
+from arbiter.match import Clock, SittingPlan, SittingRecord, play_sitting
+from tests.match import held
+from tests.match.support import BentLink, DisorderlyLink, Uniform, check, plan_of, play, rows, sit
 
 LONG = 1000.0
 SETTLING = 50
@@ -22,13 +23,19 @@ SETTLING = 50
 @pytest.mark.parametrize("boards", [1, 2, 9, 40])
 def test_nobody_waits_for_a_batch_that_nobody_adds_to(boards: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long small batches may wait, a sitting goes on; and no byte of its replay depends on it."""
+
+    async def without_waiting(plan: SittingPlan, links: list[DisorderlyLink]) -> SittingRecord:
+        record = await sit(plan, links)
+        assert asyncio.get_running_loop().time() < LONG
+        return record
+
     replays = set()
     for pause in (0.0, LONG):
         monkeypatch.setattr(arbiter.match.gathering, "GATHER_PAUSE", pause)
         monkeypatch.setattr(arbiter.match.gathering, "SHORT_PAUSE", pause)
         for seed in range(2):
             links = [DisorderlyLink(Uniform(), seed + place) for place in range(4)]
-            replays.add(check(play(plan_of(boards=boards), links)))
+            replays.add(check(held.run(without_waiting(plan_of(boards=boards), links))))
     assert len(replays) == 1
 
 
@@ -100,6 +107,6 @@ class Watched(BentLink):
 def test_no_more_bots_are_at_work_than_may_be(at_once: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Watched, "most", 0)
     plan = plan_of(boards=16)
-    record = asyncio.run(play_sitting(plan, [Watched() for _ in range(4)], now=lambda: 0.0, at_once=at_once))
+    record = held.run(play_sitting(plan, [Watched() for _ in range(4)], now=lambda: 0.0, at_once=at_once))
     assert Watched.most == (at_once or 4)
     assert check(record) == check(play(plan, [BentLink(Uniform()) for _ in range(4)]))

@@ -13,14 +13,17 @@ from pathlib import Path
 
 import pytest
 
+import arbiter.match.sitting
 from arbiter.cage import Launch, choose_cage, load_manifest
 from arbiter.deals import Seatings, SeatingsKind
 from arbiter.engine import RULE_SETS, PassDirection, mask_of, rule_set
 from arbiter.links import BotHost, LocalLink, ProcessLink
-from arbiter.match import Clock, SittingPlan, SittingRecord, play_sitting
+from arbiter.match import SittingPlan, SittingRecord, play_sitting
 from arbiter.sdk import HandResult
 from tests.cage.support import make_bot, open_folder
-from tests.match.support import Uniform, plan_of
+from tests.match import held
+from tests.match.support import UNHURRIED, Uniform, plan_of, sit
+from tests.patience import PATIENCE
 
 GAMES = {
     "passing": RULE_SETS["black_lady"],
@@ -75,7 +78,7 @@ class Spy(Uniform):
 
 
 def play(plan: SittingPlan, spies: list[Spy]) -> None:
-    record = asyncio.run(play_sitting(plan, [LocalLink(spy) for spy in spies]))
+    record = held.run(sit(plan, [LocalLink(spy) for spy in spies]))
     assert not record.faults
 
 
@@ -174,7 +177,7 @@ CAGED_SPY = """
 """
 
 
-async def sit(plan: SittingPlan, bot: Path, sockets: Path) -> SittingRecord:
+async def sit_caged(plan: SittingPlan, bot: Path, sockets: Path) -> SittingRecord:
     """A sitting of four processes of one and the same bot."""
     host, cage = BotHost(sockets), choose_cage(False)
     links = []
@@ -186,15 +189,16 @@ async def sit(plan: SittingPlan, bot: Path, sockets: Path) -> SittingRecord:
         return await play_sitting(plan, links)
 
 
-def test_a_process_finds_nothing_of_another_seat_or_sitting() -> None:
+def test_a_process_finds_nothing_of_another_seat_or_sitting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arbiter.match.sitting, "END_GRACE", PATIENCE)  # what a spy saw last, it tells at its end
     boards = 3
     met: dict[int, dict[int, list[int]]] = {place: {} for place in range(4)}
     with open_folder() as folder:
         bot, sockets = make_bot(folder / "bot", CAGED_SPY, name="spy"), folder / "sockets"
         sockets.mkdir(mode=0o755)
         for seating in range(4):
-            plan = plan_of(boards=boards, seating=seating, clock=Clock(start_up=60.0, hard_stop=60.0))
-            record = asyncio.run(sit(plan, bot, sockets))
+            plan = plan_of(boards=boards, seating=seating, clock=UNHURRIED)
+            record = asyncio.run(sit_caged(plan, bot, sockets))
             assert not record.faults
             for place, ending in enumerate(record.endings):
                 log = ending.log.decode()

@@ -7,7 +7,6 @@ CodinGame/codingame-game-engine#78, fishtest#822.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -17,11 +16,12 @@ from hypothesis import strategies as st
 from arbiter.api.bot.v1 import bot_pb2 as pb
 from arbiter.cage import BotLoad, Load
 from arbiter.links import Ending, FaultCode, Link, LinkLost
-from arbiter.match import Clock, SittingRecord, Starved, play_sitting
+from arbiter.match import Clock, SittingRecord, Starved
 from arbiter.match.clock import RunningClock
 from arbiter.match.starvation import PULSE, VOID_SHARE, lost_seconds
+from tests.match import held
 from tests.match.support import BentLink, Uniform, check, plan_of
-from tests.patience import PATIENCE
+from tests.match.support import sit as sit_down
 
 IDLE = BotLoad(cpu=0.0, waited=0.0)
 
@@ -181,21 +181,23 @@ class Process(Silent):
 @pytest.mark.parametrize("counted", [None, 0.0])
 def test_waiting_is_believed_only_where_a_control_group_counts(counted: float | None) -> None:
     """A bot that ignores SIGCHLD hides what its children used, and would pass for one that others starve."""
-    at = [time.monotonic()]
+    at = 0.0
 
     def read(roots: Sequence[int | None]) -> Load:
-        elapsed, at[0] = time.monotonic() - at[0], time.monotonic()
+        nonlocal at
+        now = asyncio.get_running_loop().time()
+        elapsed, at = now - at, now
         bots = tuple(BotLoad(0.0, 0.0 if root is None else elapsed / 2) for root in roots)
         return Load(elapsed, 0.0, 0.0, 2 * elapsed, 0.0, bots)
 
     links = [BentLink(Uniform()), Process(counted), BentLink(Uniform()), BentLink(Uniform())]
-    sitting = play_sitting(plan_of(clock=Clock(hard_stop=0.4, margin=0.0)), links, read_load=read)
+    sitting = sit_down(plan_of(clock=Clock(hard_stop=0.4, margin=0.0)), links, read_load=read)
     if counted is None:
-        (fault,) = asyncio.run(sitting).faults
+        (fault,) = held.run(sitting).faults
         assert fault.code is FaultCode.TIMEOUT
     else:
         with pytest.raises(Starved):
-            asyncio.run(asyncio.wait_for(sitting, PATIENCE))
+            held.run(sitting)
 
 
 class Machine:
@@ -203,17 +205,17 @@ class Machine:
 
     def __init__(self, taken: float) -> None:
         self.taken = taken
-        self.at = time.monotonic()
+        self.at = 0.0
 
     def read(self, roots: Sequence[int | None]) -> Load:
-        now = time.monotonic()
+        now = asyncio.get_running_loop().time()
         elapsed, self.at = now - self.at, now
         return Load(elapsed, elapsed, 0.0, elapsed * (1 - self.taken), elapsed * self.taken, (IDLE,) * len(roots))
 
 
 def sit(link: Link, taken: float, clock: Clock) -> SittingRecord:
     links = [BentLink(Uniform()), link, BentLink(Uniform()), BentLink(Uniform())]
-    record = asyncio.run(play_sitting(plan_of(clock=clock), links, read_load=Machine(taken).read))
+    record = held.run(sit_down(plan_of(clock=clock), links, read_load=Machine(taken).read))
     check(record)
     return record
 
@@ -262,5 +264,5 @@ def test_all_bots_end_with_a_void_sitting() -> None:
 
     links = [Watched(3) for _ in range(4)]
     with pytest.raises(Starved):
-        asyncio.run(play_sitting(plan_of(clock=TIGHT), links, read_load=Machine(0.5).read))
+        held.run(sit_down(plan_of(clock=TIGHT), links, read_load=Machine(0.5).read))
     assert set(closed) == set(links)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 
 from arbiter.engine import PassDirection
 from arbiter.links import LocalLink
-from arbiter.match import HandTally, tally
+from arbiter.match import HandTally, play_sitting, tally
 from tests.match.support import plan_of, play
 from tests.tournament.support import Lowest
 
@@ -39,7 +40,7 @@ def test_without_hands_there_is_no_tally() -> None:
 
 def test_what_a_bot_used_of_its_clock_is_told() -> None:
     plan = plan_of(boards=3)
-    record = play(plan, [LocalLink(Lowest()) for _ in plan.bots])
+    record = asyncio.run(play_sitting(plan, [LocalLink(Lowest()) for _ in plan.bots]))
     assert [used.answers for used in record.times] == [13 * 3 + 3] * 4
     assert all(0 < used.seconds < record.play_seconds for used in record.times)
     assert HandTally(1, 0, PassDirection.LEFT, 1, record.hands[0].points[0], 0) in tally(record.hands[:1])

@@ -12,15 +12,14 @@ import pytest
 from arbiter.cage import RuntimeMissing, Runtimes, choose_cage, load_manifest
 from arbiter.engine import rule_set
 from arbiter.links import FaultCode
-from arbiter.match import Clock, Validation, validate
+from arbiter.match import Validation, validate
 from arbiter.packages import FileVersions
 from tests.cage.support import open_folder
+from tests.match.support import UNHURRIED
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "sample_bots" / "lowest"
 BOTS = ROOT / "tests" / "bots"
-PATIENT = Clock(start_up=60.0, bank=600.0, hard_stop=60.0)
-"""However slow the machine, no clock comes into it."""
 GAMES = ("black_lady", "spot", "black_maria_3")
 
 
@@ -34,7 +33,7 @@ def run(versions: FileVersions, folder: Path, games: tuple[str, ...] = ("black_l
     version = versions.put(folder).path
     manifest = load_manifest(version)
     rule_sets = {name: rule_set(name) for name in games}
-    return asyncio.run(validate(version, manifest, rule_sets, choose_cage(False), boards, PATIENT))
+    return asyncio.run(validate(version, manifest, rule_sets, choose_cage(False), boards, UNHURRIED))
 
 
 def test_a_good_bot_passes_in_each_game(versions: FileVersions) -> None:

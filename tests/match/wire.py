@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 import grpc
 import pytest
 
+import arbiter.match.sitting
 import arbiter.match.table
 from arbiter.api.bot.v1 import bot_pb2 as pb
 from arbiter.cage import BotProcess, Cage, Exit, Launch, Manifest
@@ -26,6 +27,8 @@ from arbiter.match import HandRecord, SittingPlan, play_sitting
 from arbiter.sdk import Bot, Session
 from tests.cage.support import open_folder
 from tests.match.hidden import common
+from tests.match.support import UNHURRIED
+from tests.patience import PATIENCE
 
 SIT = "/arbiter.api.bot.v1.BotService/Sit"
 SETTLING = 10
@@ -164,14 +167,16 @@ class TaskProcess:
 
 
 def play_over_the_wire(plan: SittingPlan, bots: Sequence[Bot], deals: dict[int, Deal]) -> Traffic:
-    """Play these boards; the clock stands still."""
+    """Play these boards; the clock stands still, and nothing that is sent is cut off because the machine is slow."""
 
     def these_cards(rules: Rules, deal_seed: bytes, board: int, hand_number: int) -> Deal:
         return deals[board]
 
     with pytest.MonkeyPatch.context() as patch, open_folder() as folder:
         patch.setattr(arbiter.match.table, "deal", these_cards)
-        return asyncio.run(_sit(plan, bots, folder))
+        patch.setattr(arbiter.match.sitting, "END_GRACE", PATIENCE)
+        unhurried = replace(plan, bots=tuple(replace(bot, clock=UNHURRIED) for bot in plan.bots))
+        return asyncio.run(_sit(unhurried, bots, folder))
 
 
 async def _sit(plan: SittingPlan, bots: Sequence[Bot], folder: Path) -> Traffic:

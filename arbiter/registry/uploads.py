@@ -130,11 +130,7 @@ class Uploads:
         self._forget_old(path.parent)
         if not path.exists() and len(list(path.parent.iterdir())) >= MAX_PENDING:
             raise TooManyUploads(f"{declared.owner} has {MAX_PENDING} unfinished uploads; finish one, or wait a day")
-        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise WrongOffset("another stream sends this upload; wait for it, or choose a new id") from error
+        with _locked(path) as file:
             stands = file.seek(0, os.SEEK_END)
             if stands != offset:
                 raise WrongOffset(f"{stands} bytes have arrived; go on there, not at {offset}")
@@ -168,3 +164,17 @@ class Uploads:
             changed = last_changed(path)
             if changed is not None and changed < time.time() - MAX_AGE:
                 remove(path)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[BufferedRandom]:
+    """The file of an upload, made when missing; raises `WrongOffset` while another stream has it."""
+    while True:
+        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise WrongOffset("another stream sends this upload; wait for it, or choose a new id") from error
+            if os.fstat(file.fileno()).st_nlink:  # else its last stream deleted it before it was locked here
+                yield file
+                return

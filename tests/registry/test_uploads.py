@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 import pytest
 from hypothesis import given
@@ -87,6 +91,21 @@ def test_two_streams_do_not_mix(uploads: Uploads) -> None:
             send(uploads, declared(), DATA)
         upload.write(DATA)
         assert upload.whole().read() == DATA
+
+
+def test_a_stream_that_comes_as_another_gives_up_does_not_write_into_what_that_deletes(
+    uploads: Uploads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = ExitStack()
+    first.enter_context(uploads.open(declared(), 0))
+
+    def give_up_before(file: IO[bytes], how: int, lock: Callable[[IO[bytes], int], None] = fcntl.flock) -> None:
+        first.close()  # of which nothing came, so that its file goes
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", give_up_before)
+    break_off(uploads, declared(), DATA[:100], 0)
+    assert uploads.received("ada", "one") == 100
 
 
 def test_owners_do_not_meet(uploads: Uploads) -> None:

@@ -17,6 +17,7 @@ from arbiter.cage.process import BotProcess, Cage, Exit, Launch
 from arbiter.cage.protections import Finding, Protection
 from arbiter.cage.runtimes import Runtime, RuntimeMissing, Runtimes, RuntimesError
 from arbiter.cage.snapshot import Snapshot, SnapshotError, SnapshotLimits, take_snapshot, verify_snapshot
+from arbiter.cage.waiting import first_within
 
 __all__ = [
     "BotLoad",
@@ -45,6 +46,7 @@ __all__ = [
     "SnapshotLimits",
     "Usage",
     "choose_cage",
+    "first_within",
     "load_manifest",
     "take_snapshot",
     "uncompiled",

@@ -13,6 +13,7 @@ from typing import Protocol
 from arbiter.cage.cgroups import Usage
 from arbiter.cage.manifest import Manifest
 from arbiter.cage.pipes import LogPipe
+from arbiter.cage.waiting import first_within
 
 # After the last process of a bot is dead its log has ended, unless someone outside holds the other end.
 _LOG_PATIENCE = 1.0
@@ -99,6 +100,10 @@ class BotProcess(ABC):
         """Wait until the bot and everything that it started is gone."""
         return await asyncio.shield(self._end)
 
+    async def ended_within(self, seconds: float) -> Exit | None:
+        """How it ended, as soon as everything of it is gone; None when that takes longer. See `first_within`."""
+        return await self.wait() if await first_within({self._end}, seconds) else None
+
     async def stop(self, grace: float) -> Exit:
         """Wait up to `grace` seconds for the bot to end by itself, then kill everything of it and wait for that.
 
@@ -106,7 +111,7 @@ class BotProcess(ABC):
         killed at once.
         """
         try:
-            await asyncio.wait({self._end}, timeout=grace)
+            await self.ended_within(grace)
         finally:
             if not self._end.done():
                 self._kill()

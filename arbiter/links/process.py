@@ -8,7 +8,7 @@ from typing import Final
 import grpc
 
 from arbiter.api.bot.v1 import bot_pb2
-from arbiter.cage import BotProcess, Cage, Exit, Launch
+from arbiter.cage import BotProcess, Cage, Exit, Launch, first_within
 from arbiter.links.host import MAX_MESSAGE_BYTES, Connection
 from arbiter.links.link import Ending, FaultCode, Link, LinkLost, greeting_of
 
@@ -45,7 +45,7 @@ class ProcessLink(Link):
         greeting = asyncio.ensure_future(self.receive())
         ended = asyncio.ensure_future(self._process.wait())
         try:
-            await asyncio.wait({greeting, ended}, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+            await first_within({greeting, ended}, patience)
             if not greeting.done():
                 if ended.done():
                     hint = " (does it call run()?)" if ended.result().code == 0 else ""
@@ -88,9 +88,8 @@ class ProcessLink(Link):
         assert self._process is not None, "a link is opened before it is used"
         if self._connection.violation is not None:
             return LinkLost(FaultCode.PROTOCOL_ERROR, self._connection.violation)
-        try:
-            ended = await asyncio.wait_for(self._process.wait(), EXIT_PATIENCE)
-        except TimeoutError:
+        ended = await self._process.ended_within(EXIT_PATIENCE)
+        if ended is None:
             # Which of the two it was, gRPC does not tell a server.
             return LinkLost(
                 FaultCode.DISCONNECT,

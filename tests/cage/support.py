@@ -57,7 +57,7 @@ def _echo(server: socket.socket) -> None:
             connection, _ = server.accept()
         except OSError:
             return
-        with connection:
+        with connection, suppress(ConnectionError):  # a bot that is killed may leave unread what came back
             while data := connection.recv(4096):
                 connection.sendall(data)
 
@@ -85,23 +85,34 @@ def children(pid: int) -> list[int]:
     return [child for child, facts in every.items() if facts.get("PPid") == str(pid)]
 
 
+def alive(pid: int) -> bool:
+    """Whether a process is there and not dead."""
+    return status(pid).get("State", "Z")[0] not in "ZX"
+
+
 def bot_pid(outer: int) -> int:
     """Host id of the bot's own process in a bubblewrap cage, given the outermost process."""
     (first,) = children(outer)
-    return min(children(first))
+    # By the number in its namespace, where the bot is older than what it starts; on the host numbers begin anew.
+    return min(children(first), key=lambda pid: int(status(pid)["NSpid"].split()[-1]))
 
 
-def namespace(pid: int) -> str:
-    """The PID namespace of a process."""
-    return os.readlink(f"/proc/{pid}/ns/pid")
+@contextmanager
+def namespace(pid: int) -> Iterator[str]:
+    """The PID namespace of a process, held: the number of one that is gone is given to another test's at once."""
+    descriptor = os.open(f"/proc/{pid}/ns/pid", os.O_RDONLY)
+    try:
+        yield os.readlink(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
 
 
 def alive_in(wanted: str) -> list[int]:
-    """All processes of a PID namespace that are not dead."""
+    """All processes of a PID namespace that are not dead; of one that is held, see `namespace`."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
             with suppress(OSError):
-                if namespace(int(name)) == wanted and status(int(name)).get("State", "Z")[0] not in "ZX":
+                if os.readlink(f"/proc/{name}/ns/pid") == wanted and alive(int(name)):
                     found.append(int(name))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -30,11 +31,11 @@ def groups() -> Cgroups:
     return found
 
 
-def folders(groups: Cgroups, mark: str) -> list[Path]:
-    """What there is of a process's groups."""
+def folders(groups: Cgroups, sitting: str, pid: int | None = None) -> list[Path]:
+    """What there is of a sitting's groups, of this process or of another: those of other tests lie beside them."""
     bases = {path.parent for path in groups.sitting("probe").paths}
     groups.sitting("probe").try_remove()
-    return [path for base in bases for path in base.glob(f"hearts-*{mark}*")]
+    return [path for base in bases for path in base.glob(f"hearts-*-{pid or os.getpid()}-*-{sitting}")]
 
 
 async def start(folder: Path, socket: Path, limits: Limits = LIMITS, sitting: str = "s1") -> BotProcess:
@@ -51,13 +52,13 @@ def test_every_process_of_a_cage_is_in_the_bots_group(spot: Path, arbiter_socket
         assert used
         for line in used:
             assert line.rpartition("/")[0].endswith("-s1")
-        for path in folders(groups, "-s1"):
+        for path in folders(groups, "s1"):
             (own,) = [child for child in path.iterdir() if child.is_dir()]
             members = (own / "cgroup.procs").read_text().split()
             assert str(bot.pid) in members
             assert len(members) == 3  # bubblewrap, process 1, the bot
         await bot.stop(grace=0)
-        assert folders(groups, "-s1") == []
+        assert folders(groups, "s1") == []
 
     asyncio.run(scenario())
 
@@ -93,7 +94,7 @@ def test_a_sitting_is_counted_above_its_bots(spot: Path, arbiter_socket: Path, g
         bots = [await cage.start(launch) for _ in range(2)]
         await until(lambda: all(b"up" in bot.log for bot in bots))
         # As much as two processes: one group by itself would have to share out the weight of one.
-        weights = [path / name for path in folders(groups, "-s2") for name in ("cpu.shares", "cpu.weight")]
+        weights = [path / name for path in folders(groups, "s2") for name in ("cpu.shares", "cpu.weight")]
         assert [int(path.read_text()) for path in weights if path.exists()] in ([2048], [200])
         whole, single = cage.sitting_usage("s2"), bots[0].usage
         assert whole is not None
@@ -122,7 +123,7 @@ def test_memory_of_all_processes_together_ends_a_bot(spot: Path, arbiter_socket:
 
     async def scenario() -> tuple[Exit, BotProcess]:
         bot = await start(make_bot(spot, code), arbiter_socket)
-        for path in folders(groups, "-s1"):
+        for path in folders(groups, "s1"):
             for own in path.iterdir():
                 if (own / "memory.limit_in_bytes").exists():
                     assert int((own / "memory.limit_in_bytes").read_text()) == LIMITS.memory
@@ -141,16 +142,15 @@ def test_groups_of_a_killed_service_are_removed_by_the_next(
     with own_service.start("caged", "hold", make_bot(spot, WAITING), arbiter_socket) as process:
         assert process.stdout is not None
         outer = json.loads(process.stdout.readline())["pid"]
-        mark = f"-{process.pid}-"
-        assert folders(groups, mark)
+        assert folders(groups, "alone", process.pid)
         Cgroups()
-        assert folders(groups, mark), "what a living service has made is left alone"
+        assert folders(groups, "alone", process.pid), "what a living service has made is left alone"
         process.kill()
     asyncio.run(until(lambda: status(outer) == {}))
 
     def all_gone() -> bool:
         Cgroups()
-        return not folders(groups, mark)
+        return not folders(groups, "*", process.pid)
 
     asyncio.run(until(all_gone))
 

@@ -13,7 +13,7 @@ import pytest
 
 from arbiter.cage import BotProcess, CageError, Exit, Launch, PlainCage, load_manifest
 from tests.cage.conftest import Service
-from tests.cage.support import make_bot, status, until
+from tests.cage.support import alive, make_bot, status, until
 
 LOOK = """
     import json, os
@@ -69,10 +69,6 @@ def executable_bot(folder: Path, script: str) -> Path:
     (folder / "play").write_text(script)
     (folder / "play").chmod(0o755)
     return folder
-
-
-def alive(pid: int) -> bool:
-    return status(pid).get("State", "Z")[0] not in "ZX"
 
 
 async def start(folder: Path, socket: Path) -> BotProcess:

@@ -54,7 +54,7 @@ def bot(tmp_path: Path) -> Path:
     return build(tmp_path / "bot", {"bot.py": (b"print()", False), "lib/run": (b"#!", True)})
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60)
 @given(first=trees, second=trees)
 def test_digests_are_equal_exactly_when_the_files_are(tmp_path: Path, first: Files, second: Files) -> None:
     store = tmp_path / "store"

@@ -14,10 +14,11 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from arbiter.cage import BubblewrapCage, CageSettings, Launch, Limits, Manifest, Protection
+from arbiter.cage import BotProcess, BubblewrapCage, CageSettings, Launch, Limits, Manifest, Protection
 from arbiter.engine import RULE_SETS
 from arbiter.links import BotHost, Link, LocalLink, ProcessLink
 from arbiter.match import Clock, MatchFormat, SeatedBot, SittingPlan, SittingRecord, StandInBot, play_sitting
@@ -32,7 +33,8 @@ class Runner:
     def __init__(self, facts: dict[str, Any]) -> None:
         self._facts = facts
         self._home = Path(facts["folder"])
-        self._cages: dict[str, BubblewrapCage] = {}
+        self._cages: dict[str, _Holding] = {}
+        self._spaces: list[int] = []
         self._grouped = False
 
     async def survey(self) -> dict[str, bool]:
@@ -44,6 +46,8 @@ class Runner:
 
     async def play(self, attack: str, limits: Limits) -> dict[str, Any]:
         """One sitting."""
+        while self._spaces:
+            os.close(self._spaces.pop())
         with tempfile.TemporaryDirectory(prefix="s-", dir=self._home) as name:
             folder = Path(name)
             folder.chmod(0o755)
@@ -87,9 +91,9 @@ class Runner:
         found: dict[str, Any] = json.loads(written)
         return found
 
-    def _cage(self, limits: Limits) -> BubblewrapCage:
+    def _cage(self, limits: Limits) -> _Holding:
         hidden = [Path(self._facts["database"]).parent]
-        return self._cages.setdefault(str(limits), BubblewrapCage(hidden, CageSettings(limits)))
+        return self._cages.setdefault(str(limits), _Holding(self._spaces, hidden, CageSettings(limits)))
 
     def _told(self, folder: Path, limits: Limits) -> dict[str, Any]:
         return {
@@ -101,6 +105,23 @@ class Runner:
             "tmp": limits.tmp,
             "grouped": self._grouped,
         }
+
+
+class _Holding(BubblewrapCage):
+    """Keeps the PID namespaces of what it starts open, so that no other cage is given the number of one that is over
+    before the test has looked what is alive in it."""
+
+    def __init__(self, spaces: list[int], hidden: Sequence[Path], settings: CageSettings) -> None:
+        super().__init__(hidden, settings)
+        self._spaces = spaces
+
+    async def start(self, launch: Launch) -> BotProcess:
+        process = await super().start(launch)
+        pid = process.pid
+        for _ in range(2):  # process 1 of the cage, and the bot, which waits for its seat
+            pid = int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+        self._spaces.append(os.open(f"/proc/{pid}/ns/pid", os.O_RDONLY))
+        return process
 
 
 class _Watched(ProcessLink):

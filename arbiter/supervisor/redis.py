@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import shutil
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -24,7 +25,7 @@ from arbiter.supervisor.keeper import Ended, Event, Keeper, Patience, Report, la
 from arbiter.supervisor.rundir import check_socket_path
 
 START_LIMIT = 10.0
-"""Seconds that an embedded Redis has until it answers."""
+"""Seconds that an embedded Redis has until it answers; hardly any for which the whole machine stands still."""
 
 CHECK_LIMIT = 5.0
 """Seconds that a named Redis has until it answers."""
@@ -32,6 +33,7 @@ CHECK_LIMIT = 5.0
 _SOCKET = "redis.sock"
 _LOG = "redis.log"
 _POLL = 0.01  # seconds between looks at whether the embedded Redis answers; it does after 10 to 100 ms
+_LOOK = 1.0  # seconds that a look may take, and that count of it at most
 _GRACE = 5.0  # it has nothing to write when it ends
 # A Celery URL and redis-py's name the same things differently.
 _CERTIFICATE_FLAGS = {"CERT_NONE": "none", "CERT_OPTIONAL": "optional", "CERT_REQUIRED": "required"}
@@ -103,13 +105,7 @@ class EmbeddedRedis:
         self._keeper = Keeper([command], patience=Patience(grace=_GRACE), report=self._report)
         self._running = asyncio.create_task(self._keeper.run(), name=command.name)
         try:
-            async with asyncio.timeout(START_LIMIT):
-                await self._until_answer(self._running)
-        except TimeoutError:
-            await self._stop()
-            raise InfrastructureError(
-                f"the embedded Redis did not answer within {START_LIMIT:g} s; its log: {self._log}"
-            ) from None
+            await self._until_answer(self._running)
         except BaseException:
             await self._stop()
             raise
@@ -164,8 +160,16 @@ class EmbeddedRedis:
         self._forward(event)
 
     async def _until_answer(self, running: asyncio.Task[None]) -> None:
-        async with Redis(unix_socket_path=str(self._socket), retry=Retry(NoBackoff(), 0)) as client:
-            while True:
+        left = START_LIMIT
+        client = Redis(
+            unix_socket_path=str(self._socket),
+            socket_connect_timeout=_LOOK,
+            socket_timeout=_LOOK,
+            retry=Retry(NoBackoff(), 0),
+        )
+        async with client:
+            while left > 0:
+                begun = time.monotonic()
                 if running.done():
                     running.result()  # raises why it could not be started
                 if (end := self._early_end) is not None:
@@ -178,6 +182,8 @@ class EmbeddedRedis:
                     return
                 except (RedisError, OSError):
                     await asyncio.sleep(_POLL)
+                left -= min(time.monotonic() - begun, _LOOK)
+        raise InfrastructureError(f"the embedded Redis did not answer within {START_LIMIT:g} s; its log: {self._log}")
 
 
 def redis_client(url: str, patience: float) -> Redis:

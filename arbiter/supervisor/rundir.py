@@ -181,14 +181,16 @@ def _lock(lock: int) -> str | None:
     Who only looks whether a lock is held has it for a moment, and does not say so: that is waited for.
     """
     end = time.monotonic() + LOOK_PATIENCE
+    last = False
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             pid = os.pread(lock, 32, 0).decode(errors="replace").strip()
             holder = pid if pid.isdigit() else ""
-            if (holder and _lives(int(holder))) or time.monotonic() > end:
+            if (holder and _lives(int(holder))) or last:
                 return holder
+            last = time.monotonic() > end  # and once more: on a machine that stood still nobody has let go meanwhile
             time.sleep(0.01)
         else:
             return None

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from arbiter.errors import InfrastructureError
 from arbiter.supervisor.children import Command
 from arbiter.supervisor.keeper import Ended, Event, Keeper, Patience, Started, log_event
-from tests.supervisor.support import holding, make_fifo, shell
+from tests.supervisor.support import make_fifo, shell
 
 # However slow the machine is, a child that ends by itself never counts as healthy.
 QUICK = Patience(shortest=0.001, longest=0.004, healthy=1000.0)
@@ -71,10 +71,12 @@ def test_a_child_that_never_comes_up_is_given_up_with_its_last_words(tmp_path: P
 
     async def scenario() -> None:
         events = Events()
-        broken = Command(
-            "worker 2", shell("echo ignored; for i in 1 2 3 4 5; do echo no $i; done; exit 3"), tmp_path / "log"
-        )
-        sound = Command("worker 1", holding(fifo), tmp_path / "log1")
+        up = tmp_path / "up"
+        # Not before the other one is there, so that there is something to be ended.
+        script = 'while [ ! -e "$1" ]; do sleep 0.01; done; for i in 0 1 2 3 4 5; do echo no $i; done; exit 3'
+        broken = Command("worker 2", shell(script, up), tmp_path / "log")
+        script = 'exec 3>"$1"; : >"$2"; exec sleep 1000'
+        sound = Command("worker 1", shell(script, fifo, up), tmp_path / "log1")
         reading = asyncio.create_task(asyncio.to_thread(fifo.read_text))
         with pytest.raises(InfrastructureError) as error:
             await Keeper([sound, broken], patience=QUICK, report=events).run()
@@ -82,7 +84,7 @@ def test_a_child_that_never_comes_up_is_given_up_with_its_last_words(tmp_path: P
             "worker 2 ended 5 times in a row right after its start (exit status 3); "
             "it last said: no 1 | no 2 | no 3 | no 4 | no 5"
         )
-        await reading  # the other one has ended as well
+        assert await reading == ""  # returns when the other one has ended as well
         ends = [event for event in events.rest() if isinstance(event, Ended)]
         assert [end.delay is None for end in ends] == [False, False, False, False, True]
 

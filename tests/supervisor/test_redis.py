@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import queue
 import signal
@@ -12,6 +13,8 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -29,11 +32,22 @@ from arbiter.supervisor.redis import EmbeddedRedis, check_redis, find_server, hi
 from tests.patience import PATIENCE
 
 
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is, a Redis that runs is waited for."""
+    monkeypatch.setattr(arbiter.supervisor.redis, "CHECK_LIMIT", PATIENCE)
+
+
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A folder with a path short enough for sockets."""
     with tempfile.TemporaryDirectory(prefix="sv-", dir="/tmp") as name:
         yield Path(name)
+
+
+def client_of(socket: Path, **options: Any) -> Redis:
+    """A client that waits, however slow the machine is."""
+    return Redis(unix_socket_path=str(socket), socket_timeout=PATIENCE, socket_connect_timeout=PATIENCE, **options)
 
 
 def script(folder: Path, text: str) -> Path:
@@ -51,7 +65,7 @@ def test_it_answers_on_its_private_socket_alone(folder: Path) -> None:
             assert redis.url == f"redis+socket://{path}"
             assert path.stat().st_mode & 0o777 == 0o700
             await check_redis(redis.url)
-            async with Redis(unix_socket_path=str(path)) as client:
+            async with client_of(path) as client:
                 for key, value in {
                     "port": "0",
                     "save": "",
@@ -73,7 +87,7 @@ def test_it_comes_back_at_the_same_url(folder: Path) -> None:
             watching = asyncio.create_task(redis.watch())
             first = await events.get()
             assert isinstance(first, Started)
-            async with Redis(unix_socket_path=str(folder / "redis.sock")) as client:
+            async with client_of(folder / "redis.sock") as client:
                 await client.set("key", "value")
                 assert (await client.info("server"))["process_id"] == first.pid
                 os.kill(first.pid, signal.SIGKILL)
@@ -109,7 +123,7 @@ def test_celery_s_transport_understands_its_url(folder: Path, name: str) -> None
             await check_redis(redis.url)
             await check_redis(f"{redis.url}?virtual_host=3")
             assert await asyncio.to_thread(send_and_receive, f"{redis.url}?virtual_host=3") == {"hand": 1}
-            async with Redis(unix_socket_path=str(place / "redis.sock"), db=3) as client:
+            async with client_of(place / "redis.sock", db=3) as client:
                 assert await client.keys("*kombu*") != []
 
     asyncio.run(scenario())
@@ -149,6 +163,19 @@ def test_a_server_that_does_not_answer_is_stopped(folder: Path, monkeypatch: pyt
         assert isinstance(start, Started)
         with pytest.raises(ProcessLookupError):
             os.kill(start.pid, 0)
+
+    asyncio.run(scenario())
+
+
+def test_a_server_is_waited_for_though_the_machine_stands_still(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For so long each time that the limit is over at once."""
+    monkeypatch.setattr(arbiter.supervisor.redis, "START_LIMIT", 1e5)
+    seconds = itertools.count(step=1e6)
+    monkeypatch.setattr(arbiter.supervisor.redis, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+
+    async def scenario() -> None:
+        async with EmbeddedRedis(folder, server=script(folder, f'sleep 0.1; exec "{find_server()}" "$@"')) as redis:
+            await check_redis(redis.url)
 
     asyncio.run(scenario())
 
@@ -200,7 +227,7 @@ async def locked_redis(folder: Path) -> AsyncIterator[Path]:
     options = ["--port", "0", "--unixsocket", str(path), "--save", "", "--dir", str(folder)]
     child = Child(Command("redis", [str(find_server()), *options, "--requirepass", "s3cret/@"], folder / "log"))
     try:
-        async with Redis(unix_socket_path=str(path), password="s3cret/@") as client, asyncio.timeout(PATIENCE):
+        async with client_of(path, password="s3cret/@") as client, asyncio.timeout(PATIENCE):
             while True:
                 try:
                     await client.ping()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import socket
 import subprocess
@@ -229,6 +230,8 @@ def test_who_only_looks_whether_it_is_held_refuses_nobody(
     with path.open() as looking:
         fcntl.flock(looking, fcntl.LOCK_EX)
         monkeypatch.setattr(time, "sleep", lambda _: fcntl.flock(looking, fcntl.LOCK_UN))
+        seconds = itertools.count(step=1000.0)  # on a machine that stands still again and again
+        monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
         with lock_file(path, "it"):
             assert path.read_text() == f"{os.getpid()}\n"
 

@@ -38,6 +38,7 @@ MANY: Final = 1024
 """How many are open where one number is measured."""
 COLUMNS: Final = "four bot processes, 1,024 tables, bots over columns"
 ONE_CORE: Final = "four bot processes, 1,024 tables, all on one core"
+SIDE_BY_SIDE: Final = "two sittings side by side, four bot processes and 1,024 tables each"
 EVALUATE: Final = "OpenSpiel, evaluate_bots, NumPy's random"
 EVALUATE_QUICKER: Final = "OpenSpiel, evaluate_bots, Python's random"
 LOOP: Final = "OpenSpiel, bare Python loop"
@@ -115,6 +116,12 @@ def _jobs(found: Found, folder: Path) -> list[Callable[[], None]]:
 
         return play
 
+    def side_by_side() -> None:
+        hands = 8 * MANY
+        sittings = measures.side_by_side([choose_cage(False) for _ in range(2)], [snapshots["random"]] * 4, hands, MANY)
+        rate = measures.hands_per_second_together(sittings, hands)
+        found.add(SIDE_BY_SIDE, {"hands_per_second": rate, "microseconds_per_step": 1e6 / rate / DECISIONS})
+
     def rival(name: str, python: str) -> Callable[[], None]:
         def run() -> None:
             done = subprocess.run(
@@ -127,6 +134,7 @@ def _jobs(found: Found, folder: Path) -> list[Callable[[], None]]:
     jobs = [engine, in_process, *(processes(_processes(tables), "random", tables) for tables in TABLES)]
     jobs.append(processes(COLUMNS, "columns", MANY))
     jobs.append(processes(ONE_CORE, "random", MANY, cores=1))
+    jobs.append(side_by_side)
     jobs += [rival(name, python) for name in RIVALS if (python := _python_of(name)) is not None]
     return jobs
 
@@ -155,8 +163,10 @@ def _ratios(found: Found) -> dict[str, list[float]]:
     claims = {
         f"{many} : {_processes(1)}": (many, _processes(1)),
         **{f"{ours} : {name}": (ours, name) for name in (EVALUATE, EVALUATE_QUICKER, KAGGLE, LOOP) for ours in several},
+        f"{SIDE_BY_SIDE} : {EVALUATE}": (SIDE_BY_SIDE, EVALUATE),
         f"{COLUMNS} : {LOOP}": (COLUMNS, LOOP),
         f"{many} : {ONE_CORE}": (many, ONE_CORE),
+        f"{SIDE_BY_SIDE} : {many}": (SIDE_BY_SIDE, many),
     }
     ratios = {
         claim: [one / other for one, other in zip(rates[above], rates[below], strict=True)]

@@ -9,8 +9,11 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 
 from arbiter.api.bot.v1 import bot_pb2
@@ -78,6 +81,10 @@ class Played:
     """The same of the four bots; None where no control group counts it."""
     start_cpu_seconds: float | None
     """CPU time of all five processes before the first card."""
+    begun: float
+    """When the first card was asked for, in seconds of the machine's monotonic clock."""
+    ended: float
+    """When the last one was there."""
 
 
 def processes(cage: Cage, bots: Sequence[Path], hands: int, open_tables: int) -> Played:
@@ -110,9 +117,22 @@ def processes(cage: Cage, bots: Sequence[Path], hands: int, open_tables: int) ->
             (ended - begun) / hands * 1e6,
             sum(last - first for first, last in used) / hands * 1e6 if counted else None,
             begun - cpu + sum(first for first, _ in used) if counted else None,
+            min(link.asked for link in links),
+            min(link.closed for link in links),
         )
 
     return asyncio.run(play())
+
+
+def side_by_side(cages: Sequence[Cage], bots: Sequence[Path], hands: int, open_tables: int) -> list[Played]:
+    """Such sittings at the same time, one for each cage, each in a process of its own as workers play them."""
+    with ProcessPoolExecutor(len(cages), get_context("spawn")) as workers:
+        return list(workers.map(processes, cages, repeat(bots), repeat(hands), repeat(open_tables)))
+
+
+def hands_per_second_together(sittings: Sequence[Played], hands: int) -> float:
+    """Of sittings of so many hands side by side, from the first card of any of them to the last one."""
+    return len(sittings) * hands / (max(each.ended for each in sittings) - min(each.begun for each in sittings))
 
 
 class _Counted(ProcessLink):
@@ -122,15 +142,19 @@ class _Counted(ProcessLink):
     ended: float | None = None
     arbiter_begun = math.inf
     arbiter_ended = math.inf
+    asked = math.inf
+    closed = math.inf
 
     async def send(self, batch: bot_pb2.SitResponse) -> None:
         if math.isinf(self.arbiter_begun):
             self.begun, self.arbiter_begun = self.cpu_seconds, time.process_time()
+            self.asked = time.monotonic()
         await super().send(batch)
 
     async def close(self, grace: float) -> Ending:
         if math.isinf(self.arbiter_ended):
             self.ended, self.arbiter_ended = self.cpu_seconds, time.process_time()
+            self.closed = time.monotonic()
         return await super().close(grace)
 
 

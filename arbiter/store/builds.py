@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from arbiter.store.database import Database
 from arbiter.store.errors import QuotaExceeded, UnknownBuild
 from arbiter.store.quotas import Quota, check_builds
-from arbiter.store.records import check_aware
+from arbiter.store.records import LARGEST, check_aware
 from arbiter.store.tables import BuildRow
 from arbiter.store.versions import existing_version
 
@@ -141,7 +141,8 @@ def _existing_build(session: Session, bot: str, version: int, number: int | None
     wanted = select(BuildRow).where(BuildRow.bot_name == bot, BuildRow.version_number == version)
     if number is not None:
         wanted = wanted.where(BuildRow.number == number)
-    row = session.scalar(wanted.order_by(BuildRow.number.desc()).limit(1))
+    kept = number is None or number <= LARGEST
+    row = session.scalar(wanted.order_by(BuildRow.number.desc()).limit(1)) if kept else None
     if row is None:
         which = "no build" if number is None else f"no build {number}"
         raise UnknownBuild(f"version {bot}@{version} has {which}; its runtime may need none")

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from arbiter.store import plans
 from arbiter.store.errors import UnknownSitting
 from arbiter.store.records import (
+    LARGEST,
     Attempt,
     AttemptOutcome,
     Lease,
@@ -49,7 +50,7 @@ def no_such_sitting(key: SittingKey) -> UnknownSitting:
 
 def attempt_of(session: Session, sitting: SittingRow, key: SittingKey, number: int) -> AttemptRow:
     """The row of one attempt; raises `UnknownSitting`."""
-    attempt = session.get(AttemptRow, (sitting.id, number))
+    attempt = session.get(AttemptRow, (sitting.id, number)) if number <= LARGEST else None
     if attempt is None:
         raise UnknownSitting(f"there is no attempt {number} at sitting {key}; it had {sitting.attempts}")
     return attempt

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from arbiter.store.errors import InvalidResult
 from arbiter.store.leasing import attempt_of, locked, no_such_sitting
-from arbiter.store.records import AttemptOutcome, SittingKey, SittingState
+from arbiter.store.records import LARGEST, AttemptOutcome, SittingKey, SittingState
 from arbiter.store.result_records import BotLog, Fault, HandTally, Recorded, SeatResult, SittingResult
 from arbiter.store.tables import (
     AlarmRow,
@@ -34,7 +34,7 @@ def check(key: SittingKey, result: SittingResult) -> None:
     if len({(each.board, each.seat) for each in result.results}) != len(result.results):
         raise InvalidResult(f"the result of sitting {key} names a seat of a board twice; it must name each once")
     for log in result.logs:
-        if log.answers is not None and not 0 <= log.answers < 2**31:
+        if log.answers is not None and not 0 <= log.answers <= LARGEST:
             raise InvalidResult(f"the result of sitting {key} has {log.answers} answers of one bot; at most 2^31 - 1")
 
 

@@ -111,6 +111,9 @@ class Match:
     boards: int
 
 
+LARGEST = 2**31 - 1
+"""The largest number that is kept of anything; whoever names a larger one names nothing that there is."""
+
 _SITTING_KEY = re.compile(r"([^/\s]+)/(0|[1-9][0-9]{0,8})/(0|[1-9][0-9]{0,8})")
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session, aliased
 from arbiter.store.database import Database
 from arbiter.store.errors import NameTaken, TransitionRefused, UnknownVersion
 from arbiter.store.quotas import Quota, check_quota, check_room, referenced_contents
-from arbiter.store.records import check_aware
+from arbiter.store.records import LARGEST, check_aware
 from arbiter.store.tables import BotRow, VersionRow
 
 
@@ -316,7 +316,7 @@ def _check_name(bot: BotRow | None, submission: Submission) -> None:
 
 def existing_version(session: Session, bot: str, number: int, *, lock: bool = False) -> VersionRow:
     """A version's row, locked until the transaction's end where asked for; raises `UnknownVersion`."""
-    row = session.get(VersionRow, (bot, number), with_for_update=lock)
+    row = session.get(VersionRow, (bot, number), with_for_update=lock) if number <= LARGEST else None
     if row is None:
         raise UnknownVersion(f"there is no version {bot}@{number}; see: arbiter bot versions {bot}")
     return row

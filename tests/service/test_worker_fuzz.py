@@ -58,9 +58,11 @@ class Workers:
         return grpc.StatusCode.OK
 
 
-@pytest.fixture(scope="module")
-def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def workers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
+    """On each kind of database in turn: they differ in what they take."""
     place = tmp_path_factory.mktemp("workers")
+    database = request.getfixturevalue("postgres").new() if request.param == "postgres" else place / "arbiter.db"
     with ExitStack() as stack:
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever)
@@ -68,7 +70,7 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
         for ended in (loop.close, thread.join, lambda: loop.call_soon_threadsafe(loop.stop)):
             stack.callback(ended)
         folder = stack.enter_context(RunDirectory())
-        store = stack.enter_context(Store.open(place / "arbiter.db"))
+        store = stack.enter_context(Store.open(database))
         create(store, spec_of(boards=1))
 
         async def start() -> WorkerServer:

@@ -80,6 +80,10 @@ class TestBuilds:
             store.builds.get("ducker", 1)
         with pytest.raises(UnknownBuild, match="ducker@1 has no build 4"):
             store.builds.get("ducker", 1, 4)
+        with pytest.raises(UnknownBuild, match="ducker@1 has no build 2147483648"):
+            store.builds.get("ducker", 1, 2**31)
+        with pytest.raises(UnknownVersion, match="there is no version ducker@4294967295"):
+            store.builds.get("ducker", 2**32 - 1)
         with pytest.raises(UnknownBuild, match="ducker@1 has no build 4"):
             store.builds.end("ducker", 1, 4, BuildState.BUILT, "", START)
 

@@ -241,6 +241,8 @@ def test_only_what_exists_is_given_back(store: Store) -> None:
     create(store)
     with pytest.raises(UnknownSitting, match="there is no attempt 1 at sitting demo-1a2b/0/0; it had 0"):
         store.release(KEY, 1, "starved")
+    with pytest.raises(UnknownSitting, match="there is no attempt 2147483648 at sitting demo-1a2b/0/0; it had 0"):
+        store.release(KEY, 2**31, "starved")
     with pytest.raises(UnknownSitting, match="there is no sitting demo-1a2b/9/0; take keys from the plan"):
         store.release(SittingKey("demo-1a2b", 9, 0), 1, "starved")
     with pytest.raises(UnknownSitting, match="there is no sitting demo-1a2b/9/0"):

@@ -15,7 +15,7 @@ from arbiter.registry.registry import Registry
 from arbiter.registry.uploads import Declared
 from arbiter.service.calls import Context, caller
 from arbiter.service.heavy import HeavyWork
-from arbiter.service.pages import page_size, page_token, read_page_token
+from arbiter.service.pages import no_such_page, page_size, page_token, read_page_token
 from arbiter.store import AT_REST, Bot, Build, Scope, Store, Version, VersionState
 
 MAX_CHUNK: Final = 256 * 1024
@@ -96,23 +96,23 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
     async def ListVersions(self, request: pb.ListVersionsRequest, context: Context) -> pb.ListVersionsResponse:
         """See the contract."""
         caller(Scope.SPECTATOR)
-        size = page_size(request.page_size)
-        name, number = read_page_token(request.page_token)
+        size, query = page_size(request.page_size), f"versions {request.bot}"
+        name, number = read_page_token(request.page_token, query)
         found = await asyncio.to_thread(
             lambda: self._versions.versions(request.bot or None, after=(name, number), limit=size + 1)
         )
         page = found[:size]
-        more = page_token(page[-1].submission.bot, page[-1].number) if len(found) > size else ""
+        more = page_token(query, page[-1].submission.bot, page[-1].number) if len(found) > size else ""
         return pb.ListVersionsResponse(versions=map(version_to_message, page), next_page_token=more)
 
     async def ListBots(self, request: pb.ListBotsRequest, context: Context) -> pb.ListBotsResponse:
         """See the contract."""
         caller(Scope.SPECTATOR)
-        size = page_size(request.page_size)
-        name, _ = read_page_token(request.page_token)
+        size, query = page_size(request.page_size), "bots"
+        name, _ = read_page_token(request.page_token, query)
         found = await asyncio.to_thread(lambda: self._versions.bots(after=name, limit=size + 1))
         page = found[:size]
-        more = page_token(page[-1].name, 0) if len(found) > size else ""
+        more = page_token(query, page[-1].name) if len(found) > size else ""
         return pb.ListBotsResponse(bots=map(bot_to_message, page), next_page_token=more)
 
     async def GetVersionLog(self, request: pb.GetVersionLogRequest, context: Context) -> pb.GetVersionLogResponse:
@@ -124,11 +124,11 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
     async def ListBuilds(self, request: pb.ListBuildsRequest, context: Context) -> pb.ListBuildsResponse:
         """See the contract."""
         caller(Scope.SPECTATOR)
-        size = page_size(request.page_size)
-        after = read_build_token(request.page_token)
+        size, query = page_size(request.page_size), f"builds {request.bot}"
+        after = read_build_token(request.page_token, query)
         found = await asyncio.to_thread(lambda: self._builds.builds(request.bot or None, after=after, limit=size + 1))
         page = found[:size]
-        more = build_token(page[-1]) if len(found) > size else ""
+        more = build_token(query, page[-1]) if len(found) > size else ""
         return pb.ListBuildsResponse(builds=map(build_to_message, page), next_page_token=more)
 
     async def GetBuildLog(self, request: pb.GetBuildLogRequest, context: Context) -> pb.GetBuildLogResponse:
@@ -148,17 +148,17 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
         return pb.RetireVersionResponse(version=version_to_message(version))
 
 
-def build_token(last: Build) -> str:
+def build_token(query: str, last: Build) -> str:
     """The token of the page of builds that begins behind this one."""
-    return page_token(f"{last.bot}/{last.version}", last.number)
+    return page_token(query, f"{last.bot}/{last.version}", last.number)
 
 
-def read_build_token(token: str) -> tuple[str, int, int]:
+def read_build_token(token: str, query: str) -> tuple[str, int, int]:
     """The build in a token; one before all others for none. Raises `UsageError` for what was not given out."""
-    place, number = read_page_token(token)
+    place, number = read_page_token(token, query)
     bot, _, version = place.partition("/")
     if place and not (version.isdecimal() and len(version) < 10):
-        raise UsageError(f"page_token {token!r} is not one of builds; use a next_page_token as it was given")
+        raise no_such_page(token)
     return bot, int(version or 0), number
 
 

@@ -12,7 +12,7 @@ from arbiter.api.tournament.v1 import tournament_pb2_grpc
 from arbiter.match import write_replay
 from arbiter.service.calls import Context, caller
 from arbiter.service.heavy import HeavyWork
-from arbiter.service.pages import page_size, page_token, read_page_token
+from arbiter.service.pages import no_such_page, page_size, page_token, read_page_token
 from arbiter.service.standings_messages import standings_message
 from arbiter.store import FINISHED, Scope, SittingKey, Store, Token, Tournament, TournamentState, TransitionRefused
 from arbiter.tournament import TournamentSpec, details, report
@@ -128,12 +128,14 @@ class TournamentServicer(tournament_pb2_grpc.TournamentServiceServicer):
         """See the contract."""
         caller(Scope.SPECTATOR)
         size = page_size(request.page_size)
-        last, _ = read_page_token(request.page_token)
+        last, _ = read_page_token(request.page_token, "tournaments")
         found = await asyncio.to_thread(self._store.tournaments)
         start = next((place for place, each in enumerate(found, 1) if each.id == last), 0)
+        if last and not start:
+            raise no_such_page(request.page_token)
         page = found[start : start + size]
         messages = [await asyncio.to_thread(self._message, each) for each in page]
-        more = page_token(page[-1].id, 0) if start + size < len(found) else ""
+        more = page_token("tournaments", page[-1].id) if start + size < len(found) else ""
         return pb.ListTournamentsResponse(tournaments=messages, next_page_token=more)
 
     async def WatchTournament(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import cycle, islice
 from typing import Any, Final
 
 from arbiter.deals import sides_per_match
 from arbiter.engine import EngineError, read_rules
-from arbiter.errors import UsageError
 from arbiter.identity import Forbidden
 from arbiter.match import MatchFormat
 from arbiter.packages import Versions as Contents
@@ -19,6 +18,7 @@ from arbiter.store import (
     AuditEntry,
     Entrant,
     InvalidPlan,
+    NameTaken,
     Quota,
     Request,
     Scope,
@@ -78,6 +78,10 @@ class GateOrder:
     delta0: float | None
     delta1: float | None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, the same once it was kept as JSON."""
+        return {**asdict(self), "opponents": list(self.opponents)}
+
 
 class GateHosting:
     """What contestants may do with gates. Methods may be called from several threads.
@@ -97,19 +101,20 @@ class GateHosting:
         """Make a gate and let it be played; the same request makes no second one.
 
         Raises:
-            UsageError: the order asks for something impossible, or the request id made another gate; says why.
+            UsageError: the order asks for something impossible; says why.
+            NameTaken: the request id has made a gate of another order.
             Forbidden: the candidate is somebody else's.
             QuotaExceeded: the candidate's owner has as many gates as may be.
         """
         check_request_id(request_id)
         gate = f"{NAME}-{hashlib.sha256(f'{token.owner}/{request_id}'.encode()).hexdigest()[:12]}"
+        try:
+            return self._again(gate, order)
+        except UnknownTournament:
+            pass
         candidate = active_version(self._store, order.candidate)
         owner = candidate.submission.owner
         _check_owner(token, owner)
-        try:
-            return self._again(gate, candidate)
-        except UnknownTournament:
-            pass
         self._store.gates.check(owner, self._quota, datetime.now(UTC))  # before anything is worked out
         baseline = active_version(self._store, order.baseline, but={candidate.built})
         spec, versions = self._spec(order, candidate, baseline)
@@ -126,7 +131,8 @@ class GateHosting:
             )
         now = datetime.now(UTC)
         tournament, matches = plan_gate(gate, spec, entrants, blocks, now)
-        tournament = replace(tournament, state=TournamentState.RUNNING)
+        kept = {**tournament.spec, "order": order.to_dict()}
+        tournament = replace(tournament, state=TournamentState.RUNNING, spec=kept)
         sittings_each = spec.seatings.sittings(spec.rules)
         try:
             with self._store.together() as part:
@@ -134,7 +140,7 @@ class GateHosting:
                 _note(part, token, "gate.create", gate)
         except InvalidPlan as error:
             try:  # the same request, sent twice at once, was quicker
-                return self._again(gate, candidate)
+                return self._again(gate, order)
             except UnknownTournament:
                 raise error from None
         return tournament
@@ -160,11 +166,16 @@ class GateHosting:
             raise UnknownTournament(f"{gate} is a tournament and no gate")
         return str(self._store.entrants(gate)[CANDIDATE].manifest.get("owner", ""))
 
-    def _again(self, gate: str, candidate: Version) -> Tournament:
-        """The gate that a request has made already; raises `UnknownTournament` when it has not."""
+    def _again(self, gate: str, order: GateOrder) -> Tournament:
+        """The gate that a request has made already, whatever became of it and of the versions that it names.
+
+        Raises:
+            UnknownTournament: it has made none.
+            NameTaken: it came with another order, whose answer would be that to another question.
+        """
         earlier = self._store.tournament(gate)
-        if self._store.entrants(gate)[CANDIDATE].digest != candidate.built:
-            raise UsageError(f"this request id has made {gate} for another candidate; choose a new one")
+        if earlier.spec.get("order") != order.to_dict():
+            raise NameTaken(f"this request id has made {gate} of another order; choose a new one")
         return earlier
 
     def _spec(self, order: GateOrder, candidate: Version, baseline: Version) -> tuple[TournamentSpec, list[Version]]:

@@ -22,6 +22,7 @@ from arbiter.store import (
     Entry,
     EntryRefused,
     InvalidPlan,
+    NameTaken,
     Request,
     Scope,
     Store,
@@ -60,7 +61,8 @@ class Hosting:
 
         Raises:
             SpecError: the file asks for something impossible, or an entrant can't be scheduled; says why.
-            UsageError: the request id has another form, or made another tournament.
+            UsageError: the request id has another form.
+            NameTaken: it has made a tournament from another file.
         """
         check_request_id(request_id)
         data = read_definition(definition)
@@ -212,14 +214,14 @@ class Hosting:
         """What an earlier request of this id made, whatever became of it and of those that its file lists.
 
         Raises:
-            UsageError: it came with another file.
+            NameTaken: it came with another file.
         """
         try:
             earlier = self._store.tournament(tournament_id)
         except UnknownTournament:
             return None
         if earlier.spec.get("definition") != definition:
-            raise UsageError(f"this request id has made {tournament_id} from another file; choose a new one")
+            raise NameTaken(f"this request id has made {tournament_id} from another file; choose a new one")
         return earlier
 
     def _entrants(self, spec: TournamentSpec) -> list[Entrant]:

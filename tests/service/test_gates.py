@@ -146,8 +146,20 @@ def test_a_gate_is_made_of_versions_and_runs(service: Service, ada: Caller) -> N
     assert owners == ["ada", "ada", "bob", "carol", "dave"]
     assert ada.create() == made, "the same request makes no second"
     assert [tournament.id for tournament in service.store.tournaments()] == [made.id]
-    with pytest.raises(grpc.RpcError, match="for another candidate; choose a new one"):
-        ada.create(candidate="lowest@1", baseline="lowest@2")
+    others: list[dict[str, object]] = [
+        {"candidate": "lowest@1", "baseline": "lowest@2"},
+        {"baseline": "uniform"},
+        {"opponents": ["batch", "uniform", "careful@1"]},
+        {"max_boards": 24},
+        {"terms": pb.GateTerms(alpha=0.1)},
+    ]
+    for change in others:
+        with pytest.raises(grpc.RpcError, match=f"has made {made.id} of another order; choose a new one") as caught:
+            ada.create(**change)  # type: ignore[arg-type]  # its fields
+        assert refusal_of(caught.value)[:2] == (grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN"), change
+    with service.client(service.token("ada")) as client:
+        client.retire("lowest", 2)
+    assert ada.create().id == made.id, "whatever became of its candidate"
 
 
 def test_the_verdict_is_followed_block_by_block(service: Service, ada: Caller) -> None:
@@ -189,8 +201,10 @@ def test_only_its_owner_and_the_host_end_it_for_good(service: Service, ada: Call
     assert [found.state for found in ada.watch(gate)] == [cancelled.state]
     assert ada.cancel(gate, "stop") == cancelled, "the same request"
     assert refusal(lambda: ada.cancel(gate)) == (grpc.StatusCode.FAILED_PRECONDITION, "WRONG_STATE")
+    two = ada.create("two").id
+    assert refusal(lambda: ada.cancel(two, "stop")) == (grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN")
     host = Caller(service, "hal", Scope.HOST)
-    assert host.cancel(ada.create("two").id).state == cancelled.state
+    assert host.cancel(two).state == cancelled.state
     host.close()
     actions = [(entry.owner, entry.action) for entry in service.store.accounts.audit(4)]
     assert sorted(actions) == [

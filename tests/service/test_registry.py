@@ -102,9 +102,10 @@ def serving(
     tcp: bool = False,
     redis_url: str | None = None,
     runtimes: Runtimes | None = None,
+    database: str | None = None,
 ) -> Iterator[Service]:
     with ExitStack() as stack:
-        store = stack.enter_context(Store.open(folder / "arbiter.db"))
+        store = stack.enter_context(Store.open(database or folder / "arbiter.db"))
         service = Service(store, folder)
         thread = threading.Thread(target=service.loop.run_forever)
         thread.start()
@@ -482,7 +483,7 @@ class TestBuilds:
                 stale = stub.ListBots(pb.ListBotsRequest(page_size=1), metadata=metadata)
                 assert not stale.next_page_token
                 versions = stub.ListVersions(pb.ListVersionsRequest(page_size=1), metadata=metadata)
-                with pytest.raises(grpc.RpcError, match="is not one of builds; use a next_page_token as it was given"):
+                with pytest.raises(grpc.RpcError, match="is none of this list; use a next_page_token as it was given"):
                     stub.ListBuilds(pb.ListBuildsRequest(page_token=versions.next_page_token), metadata=metadata)
         assert seen == [1, 2, 3]
 
@@ -547,8 +548,12 @@ class TestTheSurface:
                 more = stub.ListBots(pb.ListBotsRequest(page_token=bots.next_page_token), metadata=metadata)
                 assert [(bot.name, bot.owner) for bot in more.bots] == [("uniform", "ada")]
                 assert not more.next_page_token
-                with pytest.raises(grpc.RpcError, match="is none of this service's"):
-                    stub.ListVersions(pb.ListVersionsRequest(page_token="?"), metadata=metadata)
+                first = stub.ListVersions(pb.ListVersionsRequest(bot="lowest", page_size=1), metadata=metadata)
+                for token in ("?", bots.next_page_token, first.next_page_token):
+                    with pytest.raises(grpc.RpcError, match="is none of this list; use a next_page_token as it was"):
+                        stub.ListVersions(pb.ListVersionsRequest(page_token=token), metadata=metadata)
+                with pytest.raises(grpc.RpcError, match="is none of this list"):
+                    stub.ListBots(pb.ListBotsRequest(page_token=first.next_page_token), metadata=metadata)
         assert seen == [f"lowest@{number}" for number in range(1, 6)] + ["uniform@1"]
 
     @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from arbiter.cli.standings_text import standings_dict
 from arbiter.deals import commitment
 from arbiter.match import read_replay
 from arbiter.registry.life import Validation
+from arbiter.service.pages import page_token
 from arbiter.store import Scope, TournamentState
 from arbiter.tournament import Desk, details
 from arbiter.tournament import report as results
@@ -152,8 +153,9 @@ def test_a_tournament_is_made_of_versions_and_waits(service: Service, host: Call
     assert host.create() == made, "the same request makes no second"
     assert len(service.store.tournaments()) == 1
     for old, new in (("boards = 2", "boards = 3"), ('"newest"', '"other"'), ('"00112233', '"99112233')):
-        with pytest.raises(grpc.RpcError, match="this request id has made cup-"):
+        with pytest.raises(grpc.RpcError, match="this request id has made cup-") as caught:
             host.create(FILE.replace(old, new))
+        assert refusal(caught.value)[:2] == (grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN")
 
 
 def test_the_same_request_makes_no_second_whatever_became_of_its_entrants(service: Service, host: Caller) -> None:
@@ -381,6 +383,9 @@ def test_lists_come_in_pages_newest_first(host: Caller) -> None:
         if not token:
             break
     assert seen == made[::-1]
+    for token in (page_token("bots", made[-1]), page_token("tournaments", "cup-0000")):
+        with pytest.raises(grpc.RpcError, match="is none of this list; use a next_page_token as it was given"):
+            host.stub.ListTournaments(pb.ListTournamentsRequest(page_token=token), metadata=host.metadata)
     with pytest.raises(grpc.RpcError, match="no tournament's id begins with 'nothing'; there is cup-") as caught:
         host.standings("nothing")
     assert refusal(caught.value)[:2] == (grpc.StatusCode.NOT_FOUND, "UNKNOWN_TOURNAMENT")

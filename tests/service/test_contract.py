@@ -76,14 +76,14 @@ def test_every_field_says_what_it_is_for() -> None:
                 assert behaviour(field) == ["OUTPUT_ONLY"], field.full_name
 
 
-def sent(service: Service, method: str, values: dict[str, object]) -> grpc.RpcError | None:
+def sent(service: Service, method: str, values: dict[str, object], scope: Scope = Scope.HOST) -> grpc.RpcError | None:
     """What a call with these fields is refused with; None when it is answered."""
     kind = INPUTS[method]
     part = NESTED.get(kind.name)
     message = ParseDict({part: values} if part else values, GetMessageClass(kind)())
     with grpc.insecure_channel(service.address) as channel:
         ask: grpc.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(method)
-        metadata = (("authorization", f"Bearer {service.token('ada', Scope.HOST)}"),)
+        metadata = (("authorization", f"Bearer {service.token('ada', scope)}"),)
         answers = ask(iter([message.SerializeToString()]), metadata=metadata, timeout=PATIENCE)
         try:
             next(answers)
@@ -115,6 +115,29 @@ def test_a_required_field_is_missed_by_name(service: Service, method: str) -> No
         error = sent(service, method, given(method, *(name for name in names if name != missing)))
         invalid = grpc.StatusCode.INVALID_ARGUMENT
         assert refusal(error) == (invalid, "INVALID", f"{missing}: is missing; this call needs it")
+
+
+OF_THE_HOST = {f"{action}Tournament" for action in ("Create", "Schedule", "Start", "Pause", "Resume", "Cancel")}
+OF_CONTESTANTS = {
+    *("GetUpload", "SubmitVersion", "RetireVersion", "GetVersionLog", "GetBuildLog", "GetSittingLogs"),
+    *("EnterTournament", "WithdrawFromTournament", "CreateGate", "CancelGate", "EnterLadder", "LeaveLadder"),
+}
+"""All else is for spectators, who change nothing and see what is everybody's."""
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_call_is_refused_to_every_scope_that_is_not_enough_for_it(service: Service, method: str) -> None:
+    call = method.rpartition("/")[2]
+    needed = Scope.HOST if call in OF_THE_HOST else Scope.CONTESTANT if call in OF_CONTESTANTS else Scope.SPECTATOR
+    enough = [Scope.HOST, Scope.CONTESTANT, Scope.SPECTATOR]
+    for scope in set(Scope).difference(enough[: enough.index(needed) + 1]):
+        code, reason, message = refusal(sent(service, method, given(method, *wanted(method)), scope))
+        assert (code, reason) == (grpc.StatusCode.PERMISSION_DENIED, "FORBIDDEN"), scope
+        assert message.startswith(f"this needs a token with scope {needed.value}; token "), scope
+
+
+def test_every_call_of_a_scope_is_one() -> None:
+    assert {method.rpartition("/")[2] for method in METHODS} > OF_THE_HOST | OF_CONTESTANTS
 
 
 @pytest.mark.parametrize("method", METHODS)

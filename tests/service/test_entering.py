@@ -442,3 +442,7 @@ def test_a_request_to_enter_or_withdraw_that_comes_again_changes_nothing(host: C
             pb.EnterTournamentRequest(tournament=draft, bot="uniform", request_id="in"), metadata=ada.metadata
         )
     assert refusal(caught.value)[1] == "NAME_TAKEN"
+    withdraw.bot = "uniform"
+    with pytest.raises(grpc.RpcError, match=r"request id .out. was used for tournament\.withdraw") as caught:
+        withdrawn()
+    assert refusal(caught.value)[1] == "NAME_TAKEN"

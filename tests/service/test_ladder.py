@@ -135,5 +135,10 @@ def test_a_request_that_comes_again_changes_nothing(service: Service) -> None:
     ada.stub.LeaveLadder(leave, metadata=ada.metadata)
     board = ada.stub.GetLeaderboard(pb.GetLeaderboardRequest(ladder=ladder), metadata=ada.metadata)
     assert [entry.active for entry in board.entries] == [True], "it is back since"
+    ada.enter("lowest@1", ladder)
+    enter.version = leave.version = "lowest@1"
+    taken = (grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN")
+    assert refusal(lambda: ada.stub.EnterLadder(enter, metadata=ada.metadata)) == taken, "another request of that id"
+    assert refusal(lambda: ada.stub.LeaveLadder(leave, metadata=ada.metadata)) == taken
     host.close()
     ada.close()

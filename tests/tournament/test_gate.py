@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from arbiter.deals import derive_deal_seed
+from arbiter.deals import commitment, derive_deal_seed
 from arbiter.engine import rule_set
 from arbiter.errors import InfrastructureError
 from arbiter.store import (
@@ -58,7 +58,7 @@ def test_both_matches_of_a_pair_have_one_deal_set_and_the_same_opponents(bots: C
     for number in range(3):
         candidate, baseline = matches[2 * number : 2 * number + 2]
         assert candidate.deal_seed == baseline.deal_seed == derive_deal_seed(tournament.deal_seed, number)
-        assert candidate.commitment == baseline.commitment
+        assert candidate.commitment == baseline.commitment == commitment(candidate.deal_seed)
     assert len({match.commitment for match in matches}) == 3
 
 
@@ -287,6 +287,18 @@ def test_a_block_that_is_missing_holds_back_all_that_follow(bots: Callable[..., 
     assert judge.report().blocks > 1
 
 
+def test_a_block_counts_once_all_its_groups_have_played(bots: Callable[..., list[Path]], store: Store) -> None:
+    spec = gate_spec(request_of(bots("new", "old", "a", "b", "c", "d", "e", "f"), boards=4))
+    judge = create(store, spec, 2)
+    keys = store.planned(GATE)
+    record(store, keys[:8], better)
+    assert not judge.enough()
+    assert (judge.report().blocks, judge.report().boards) == (0, 0), "one of two groups"
+    record(store, keys[8:16], better)
+    judge.enough()
+    assert (judge.report().blocks, judge.report().boards) == (1, 8)
+
+
 def test_a_gate_that_was_stopped_has_no_verdict_but_an_estimate(bots: Callable[..., list[Path]], store: Store) -> None:
     # https://github.com/official-stockfish/fishtest/issues/2125 and https://github.com/official-stockfish/fishtest/issues/1924
     create(store, plain_spec(bots, boards=6), 8)
@@ -387,6 +399,14 @@ def test_a_gate_is_played_by_honest_workers_from_its_plan(bots: Callable[..., li
     found = judged(store)
     assert (found.verdict, found.reason, found.plain.mean) == (Verdict.NONE, Reason.NO_DIFFERENCE, 0)
     assert found.hands == 2 * 4 * 2
+
+
+def test_alarms_are_counted_of_every_sitting(bots: Callable[..., list[Path]], store: Store, desk: Desk) -> None:
+    create(store, plain_spec(bots), 1)
+    for key in store.planned(GATE)[:2]:
+        lease = granted(desk, str(key)).lease
+        store.refuse(key, lease.attempt, "0" * 64, "it does not verify", START)
+    assert judged(store).alarms == 2
 
 
 def test_rule_breakers_fail(bots: Callable[..., list[Path]], store: Store) -> None:

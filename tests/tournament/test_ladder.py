@@ -17,13 +17,16 @@ from arbiter.store import (
     BotLog,
     Entrant,
     HandTally,
+    Quota,
     SeatResult,
     SittingKey,
     SittingResult,
     Store,
+    Submission,
     Tournament,
     TournamentState,
     UnknownTournament,
+    VersionState,
 )
 from arbiter.tournament import Coordinator, SpecError, TournamentSpec, parse_spec, plan_tournament, report
 from arbiter.tournament.coordinator import MIN_WINDOW, leads_of
@@ -188,6 +191,18 @@ def test_what_was_taken_back_is_planned_no_more(store: Store, ladder: str) -> No
     assert len(store.matches(ladder)) == 40
 
 
+def test_a_version_that_is_retired_is_planned_no_more(store: Store, ladder: str) -> None:
+    (eve,) = (entrant for entrant in store.entrants(ladder) if entrant.name == "evebot@1")
+    store.versions.receive(Submission("eve", "evebot", "one", eve.digest, 1), Quota(), START)
+    for state in (VersionState.BUILDING, VersionState.VALIDATING, VersionState.ACTIVE, VersionState.RETIRED):
+        store.versions.move("evebot", 1, state, START)
+    assert extend_ladder(store, ladder, 8)
+    assert {index for match in store.matches(ladder) for index in match.entrants} == {0, 1, 2, 3}
+    enter(store, "fay")
+    store.versions.receive(Submission("fay", "faybot", "one", "0" * 64, 1), Quota(), START)
+    assert 5 in {entrant.index for entrant in LadderPlan.read(store, ladder).active}, "which is only not built yet"
+
+
 def test_the_best_do_meet(store: Store, ladder: str) -> None:
     # https://github.com/aichallenge/aichallenge/issues/215
     assert extend_ladder(store, ladder, 40)
@@ -229,7 +244,8 @@ def test_a_version_that_comes_anew_gains_no_rank(store: Store, ladder: str) -> N
     assert found["evebot@2"].rating.rank is None
     assert not found["evebot@1"].active
     assert found["evebot@2"].active
-    assert found["evebot@2"].rating.value < 0, "it starts near its elder"
+    elder = found["evebot@1"].rating.value
+    assert elder < found["evebot@2"].rating.value < elder / 2, "it starts near its elder"
 
 
 def test_those_that_play_on_are_ranked_among_one_another(store: Store, ladder: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,10 +29,10 @@ from arbiter.store import (
 from arbiter.store import Fault as StoredFault
 from arbiter.tournament import Desk, TournamentReport, TournamentSpec, parse_spec, plan_tournament, released_replay
 from arbiter.tournament import report as results
-from arbiter.tournament.evidence import board_scores
+from arbiter.tournament.evidence import board_scores, forfeited
 from arbiter.tournament.replays import NotReleased
 from arbiter.tournament.report import EntrantRow
-from arbiter.tournament.spec import lowest_wins
+from arbiter.tournament.spec import Side, lowest_wins
 from tests.tournament.support import (
     ID,
     START,
@@ -235,17 +236,50 @@ def points(row: EntrantRow) -> float:
     return row.standing.points.value
 
 
+def fault(entrant: int, code: str, *, lost: bool = False) -> StoredFault:
+    """One that belongs to no hand."""
+    return StoredFault(entrant, None, None, None, None, code, "gone", lost=lost)
+
+
 class TestForfeits:
     """A bot that fails too often may lose the whole match; the others' points stand."""
 
-    def report(self, store: Store, policy: str, fault_limit: int, cheats: int) -> TournamentReport:
-        create(store, spec_of(match={"boards": 2, "fault_policy": policy, "fault_limit": fault_limit}))
+    def report(
+        self, store: Store, policy: str, fault_limit: int, cheats: int, rules: str = "black_lady"
+    ) -> TournamentReport:
+        match = {"boards": 2, "fault_policy": policy, "fault_limit": fault_limit}
+        create(store, spec_of(match=match, rules={"name": rules}))
         desk = Desk(store)
         for number, key in enumerate(store.planned(ID)):
             grant = granted(desk, str(key))
             bots = [Revoker() if place == 1 and number < cheats else Lowest() for place in range(4)]
             report(desk, grant, packed_of(played(grant.plan, bots)))
         return results(store, ID)
+
+    def partners(
+        self, store: Store, limit: int, faults: Callable[[int, Sequence[int]], list[StoredFault]]
+    ) -> tuple[TournamentSpec, tuple[Side, ...]]:
+        """A match of two sides, of which the first takes all; faults by sitting and by who is of that side."""
+        data = {"name": "cup", "rules": {"name": "partnership"}, "deal_seed": "00" * 32}
+        match = {"boards": 2, "fault_policy": "forfeit_match", "fault_limit": limit}
+        entrants = [{"bot": f"bot{number}", "side": "NE"[number % 2]} for number in range(4)]
+        spec = parse_spec({**data, "match": match, "entrants": entrants}, Path("/bots"))
+        create(store, spec)
+        desk = Desk(store)
+        sides = spec.sides_of(store.entrants(ID))
+        losers = sides[0].entrants
+        for key in store.planned(ID):
+            grant = granted(desk, str(key))
+            seated = [grant.plan.bots[place].entrant for place in range(4)]
+            paid = {entrant: 26 if entrant in losers else 0 for entrant in seated}
+            seats = [SeatResult(b, s, e, 1, paid[e], paid[e]) for b in (1, 2) for s, e in enumerate(seated)]
+            tallies = [HandTally(b, s, "left", 1, paid[e], 0) for b in (1, 2) for s, e in enumerate(seated)]
+            text = str(key).encode()
+            digest = hashlib.sha256(text).hexdigest()
+            found = tuple(faults(key.sitting, losers))
+            result = SittingResult(tuple(seats), tuple(tallies), found, (), text, digest, 2, 1.0)
+            assert store.record(key, grant.lease.attempt, result, START) is Recorded.RECORDED
+        return spec, sides
 
     def test_too_many_faults_in_a_match_forfeit_every_hand_of_it(self, store: Store) -> None:
         found = self.report(store, "forfeit_match", 3, cheats=1)
@@ -258,6 +292,12 @@ class TestForfeits:
         for _, _, seat in store.seat_results(ID):
             honest[f"bot{seat.entrant}"] += seat.points
         assert others == {name: total / 8 for name, total in honest.items() if name != "bot1"}
+
+    def test_where_the_most_points_win_a_forfeit_is_none_at_all(self, store: Store) -> None:
+        found = self.report(store, "forfeit_match", 3, cheats=1, rules="reverse")
+        out = next(row for row in found.rows if row.name == "bot1")
+        assert (out.forfeits, points(out), out.standing.rank) == (1, 0.0, 4)
+        assert sum(seat.points for _, _, seat in store.seat_results(ID) if seat.entrant == 1) > 0
 
     def test_a_bot_that_was_lost_forfeits_whatever_it_was_lost_by(self, store: Store) -> None:
         """Nonsense that leaves nothing to read ends a bot as a crash does; nonsense that does not is one fault."""
@@ -276,28 +316,23 @@ class TestForfeits:
 
     def test_a_forfeit_is_never_better_than_what_was_scored(self, store: Store) -> None:
         """Both partners pay for the others' moon: twice the positive total, more than a forfeit costs."""
-        data = {"name": "cup", "rules": {"name": "partnership"}, "deal_seed": "00" * 32}
-        match = {"boards": 2, "fault_policy": "forfeit_match", "fault_limit": 3}
-        entrants = [{"bot": f"bot{number}", "side": "NE"[number % 2]} for number in range(4)]
-        spec = parse_spec({**data, "match": match, "entrants": entrants}, Path("/bots"))
-        create(store, spec)
-        desk = Desk(store)
-        sides = spec.sides_of(store.entrants(ID))
-        losers = sides[0].entrants
-        for key in store.planned(ID):
-            grant = granted(desk, str(key))
-            seated = [grant.plan.bots[place].entrant for place in range(4)]
-            paid = {entrant: 26 if entrant in losers else 0 for entrant in seated}
-            seats = [SeatResult(b, s, e, 1, paid[e], paid[e]) for b in (1, 2) for s, e in enumerate(seated)]
-            tallies = [HandTally(b, s, "left", 1, paid[e], 0) for b in (1, 2) for s, e in enumerate(seated)]
-            gone = StoredFault(losers[0], None, None, None, None, "CRASH", "gone", lost=True)
-            text = str(key).encode()
-            digest = hashlib.sha256(text).hexdigest()
-            result = SittingResult(tuple(seats), tuple(tallies), (gone,), (), text, digest, 2, 1.0)
-            assert store.record(key, grant.lease.attempt, result, START) is Recorded.RECORDED
+        spec, sides = self.partners(store, 3, lambda place, losers: [fault(losers[0], "CRASH", lost=True)])
         scores = board_scores(store, ID, spec, sides)
         assert [dict(zip(each.entrants, each.points, strict=True)) for each in scores] == [{0: 4 * 52, 1: 0}] * 2
         assert [row.forfeits for row in results(store, ID).rows] == [0, 1]
+
+    @pytest.mark.parametrize(("first", "second", "forfeits"), [(3, 3, 0), (4, 0, 1), (0, 4, 1)])
+    def test_the_limit_is_each_partner_s_own_and_may_be_reached(
+        self, store: Store, first: int, second: int, forfeits: int
+    ) -> None:
+        """One fault a sitting of the four, or none."""
+
+        def faults(sitting: int, losers: Sequence[int]) -> list[StoredFault]:
+            counts = zip(losers, (first, second), strict=True)
+            return [fault(entrant, "PROTOCOL_ERROR") for entrant, count in counts if sitting < count]
+
+        spec, sides = self.partners(store, 3, faults)
+        assert forfeited(store, ID, spec, sides) == {(0, 0)} if forfeits else not forfeited(store, ID, spec, sides)
 
     def test_as_many_as_are_allowed_forfeit_nothing(self, store: Store) -> None:
         found = self.report(store, "forfeit_match", 1000, cheats=4)

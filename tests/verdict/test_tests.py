@@ -128,6 +128,16 @@ def test_the_likelihood_ratio_is_that_of_its_formula() -> None:
     assert gsprt().llr == 0.0
 
 
+def test_each_answer_has_the_limit_of_its_own_error_rate() -> None:
+    hypotheses = Hypotheses(0.0, 0.5, alpha=0.01, beta=0.2)
+    for test, limit1, limit0 in (
+        (gsprt(hypotheses), math.log(0.8 / 0.01), math.log(0.99 / 0.2)),
+        (betting(hypotheses), math.log(1 / 0.01), math.log(1 / 0.2)),
+    ):
+        assert test.for_delta1.limit == pytest.approx(limit1)
+        assert test.for_delta0.limit == pytest.approx(limit0)
+
+
 def test_the_first_moments_never_settle_the_likelihood_ratio() -> None:
     one_block = gsprt().after([10.0, 11.0] * 20)
     assert one_block.for_delta1.reached

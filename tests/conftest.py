@@ -10,12 +10,24 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from arbiter.store import Store
+from arbiter.store import Store, database
+from tests.patience import PATIENCE
 from tests.postgres import Postgres, find_programs, serving
 
 # No test fails because the machine is busy.
 settings.register_profile("arbiter", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("arbiter")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient_databases() -> Iterator[None]:
+    """No test fails because the machine stands still for a while, in the middle of a transaction that others wait
+    for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "BUSY_TIMEOUT_SECONDS", PATIENCE)
+        for bound in ("lock_timeout", "idle_in_transaction_session_timeout"):
+            patch.setitem(database._POSTGRES_SESSION, bound, f"{PATIENCE:.0f}s")
+        yield
 
 
 @pytest.fixture(scope="session")

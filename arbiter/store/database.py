@@ -32,6 +32,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
@@ -41,7 +42,7 @@ from threading import Lock
 from typing import Self
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select, text
-from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
@@ -52,6 +53,9 @@ from arbiter.store.errors import StoreError, StoreUnavailable
 
 BUSY_TIMEOUT_SECONDS = 10.0
 """How long a writer waits for another process to end its transaction."""
+
+_SWITCH_PAUSE = 0.01
+"""Seconds between two tries to switch a new file to its write-ahead log, which takes others about as long."""
 
 _KINDS = "use sqlite or postgresql+psycopg"
 
@@ -175,11 +179,9 @@ class Database:
         with self._translated():
             connection = self._engine.raw_connection()
             try:
-                cursor = connection.cursor()
-                cursor.execute("PRAGMA journal_mode=WAL")
-                mode = cursor.fetchone()
+                mode = _switch_to_wal(connection.cursor())
             except sqlite3.Error as error:
-                raise StoreError(self._unusable(error)) from error
+                raise (StoreUnavailable if _is_locked(error) else StoreError)(self._unusable(error)) from error
             finally:
                 connection.close()
         if mode != ("wal",):
@@ -318,6 +320,23 @@ def _set_up_postgres(connection: DBAPIConnection, _: ConnectionPoolEntry) -> Non
         cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
     cursor.close()
     connection.commit()
+
+
+def _switch_to_wal(cursor: DBAPICursor) -> object:
+    """Switch to the write-ahead log; returns the row with the mode that SQLite has then.
+
+    For others who switch at the same moment SQLite does not wait, whatever ``busy_timeout`` says: two that both read
+    would wait for each other for ever. Who is turned away has to ask again.
+    """
+    end = time.monotonic() + BUSY_TIMEOUT_SECONDS
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return cursor.fetchone()
+        except sqlite3.OperationalError as error:
+            if not _is_locked(error) or time.monotonic() > end:
+                raise
+        time.sleep(_SWITCH_PAUSE)
 
 
 def _begin_sqlite(connection: Connection) -> None:

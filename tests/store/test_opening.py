@@ -60,7 +60,8 @@ def test_every_connection_is_set_up(path: Path) -> None:
                 name: session.execute(text(f"PRAGMA {name}")).scalar_one()
                 for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
             }
-            assert found == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 10_000}
+            busy = 1000 * database.BUSY_TIMEOUT_SECONDS
+            assert found == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": busy}
     opened.close()
 
 
@@ -74,6 +75,20 @@ def test_several_that_open_a_new_database_at_once_all_can(path: Path) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(open_and_look, range(4))) == [0, 0, 0, 0]
+
+
+def test_who_is_just_making_it_is_waited_for(path: Path) -> None:
+    """SQLite itself waits for nobody when it switches a file to its write-ahead log."""
+    maker = sqlite3.connect(path, isolation_level=None)
+    maker.execute("BEGIN IMMEDIATE")
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(Store.open, path)
+        with pytest.raises(TimeoutError):
+            opening.result(0.3)
+        maker.execute("ROLLBACK")
+        maker.close()
+        with opening.result() as store:
+            assert store.tournaments() == []
 
 
 def test_opening_it_once_more_leaves_its_locks_to_the_process(path: Path) -> None:
@@ -175,10 +190,7 @@ def test_a_server_that_breaks_a_transaction_off_is_an_outage(postgres: Postgres)
     postgres.drop(url)
 
 
-def test_a_stopped_process_does_not_hold_its_locks_for_ever(
-    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(database._POSTGRES_SESSION, "idle_in_transaction_session_timeout", "100ms")
+def test_a_stopped_process_does_not_hold_its_locks_for_ever(postgres: Postgres) -> None:
     url = postgres.new()
     with Store.open(url) as store:
         create(store, running=False)
@@ -186,7 +198,11 @@ def test_a_stopped_process_does_not_hold_its_locks_for_ever(
 
         def stop() -> None:
             with stopped.write() as session:
+                bound = session.execute(text("SHOW idle_in_transaction_session_timeout")).scalar_one()
+                assert bound != "0", "every session has one"
                 session.execute(text("UPDATE tournament SET state = 'failed'"))
+                # From here on, where all has been done that comes before.
+                session.execute(text("SET LOCAL idle_in_transaction_session_timeout = '100ms'"))
                 store.set_state("demo-1a2b", TournamentState.RUNNING, now=START)  # waits until the other is ended
 
         with pytest.raises(StoreUnavailable):

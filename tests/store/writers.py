@@ -10,8 +10,9 @@ import sys
 from dataclasses import replace
 from hashlib import sha256
 
-from arbiter.store import Lease, SittingKey, SittingResult, Store, recording
+from arbiter.store import Lease, SittingKey, SittingResult, Store, database, recording
 from arbiter.store.database import Database
+from tests.patience import PATIENCE
 from tests.store.support import START, TERM, after, result
 
 BIG = 6_000_000
@@ -58,6 +59,7 @@ def stop_after(path: str) -> None:
 
 
 if __name__ == "__main__":
+    database.BUSY_TIMEOUT_SECONDS = PATIENCE
     match sys.argv[1:]:
         case ["race", path, worker]:
             race(path, worker)

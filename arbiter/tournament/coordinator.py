@@ -15,9 +15,9 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from arbiter.errors import ArbiterError, InfrastructureError
 from arbiter.match.routes import Priority, Route
@@ -38,6 +38,8 @@ from arbiter.tournament.routing import Routing
 from arbiter.tournament.stages import write_next_stage
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 TICK: Final = 0.5
 """Seconds between two looks at the plans when nobody said that something has changed."""
@@ -75,6 +77,17 @@ Leads = Callable[[str], Lead]
 def leads_of(store: Store, holder: str) -> Leads:
     """The leads of one process, whose name no other has had or will have."""
     return lambda tournament: Lead(store, matter_of(tournament), holder)
+
+
+async def _to_its_end(step: Coroutine[Any, Any, T]) -> T:
+    """Wait for work in a thread, which can't be stopped, also when the caller is cancelled: what it still writes and
+    sends comes before this process resigns, or else it would keep the lead from others that it has given up."""
+    working = asyncio.ensure_future(step)
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.gather(working, return_exceptions=True)
+        raise
 
 
 class Coordinator:
@@ -162,7 +175,7 @@ class Coordinator:
             self._changed.clear()
             try:
                 with metrics.LOOKS.time():
-                    state = await asyncio.to_thread(self.look, only)
+                    state = await _to_its_end(asyncio.to_thread(self.look, only))
                 pause = 0.0
                 self.looked = time.monotonic()
                 if state not in (None, TournamentState.RUNNING):
@@ -183,7 +196,7 @@ class Coordinator:
             await asyncio.sleep(TICK if shortest is None else shortest / KEPT_IN)
             for lead in [lead for lead in list(self._leads.values()) if lead.held]:
                 with contextlib.suppress(StoreUnavailable):  # which the work says as well
-                    await asyncio.to_thread(lead.keep)
+                    await _to_its_end(asyncio.to_thread(lead.keep))
 
     def look(self, only: str | None = None) -> TournamentState | None:
         """One look at the plans, as `run` takes again and again; returns the state of the only tournament.
@@ -284,8 +297,10 @@ class Coordinator:
             del self._sent[key]
         self._forget_lost()
         for key, tournament in planned.items():
-            if key not in self._sent and self._leads[tournament.id].good:
-                route, priority = self._routing.of(tournament, key)
+            if key in self._sent:
+                continue
+            route, priority = self._routing.of(tournament, key)
+            if self._leads[tournament.id].good:  # last, for this process may be stopped anywhere
                 self._sender.send(key, route, priority)
                 metrics.SENT.labels(priority.name.lower()).inc()
                 self._sent[key] = self._steady(), route

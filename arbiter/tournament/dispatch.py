@@ -13,6 +13,9 @@ from arbiter.errors import InfrastructureError
 from arbiter.match.routes import PRIORITY_STEPS, TASK, Priority, Route, present_key
 from arbiter.store import SittingKey
 
+ANSWER_LIMIT: Final = 5.0
+"""Seconds in which Redis has to answer."""
+
 
 class QueueUnreachable(InfrastructureError):
     """Redis does not answer now."""
@@ -34,7 +37,7 @@ class CelerySender:
             broker_connection_timeout=2.0,
             broker_transport_options={
                 "socket_connect_timeout": 2.0,
-                "socket_timeout": 5.0,
+                "socket_timeout": ANSWER_LIMIT,
                 "priority_steps": PRIORITY_STEPS,
             },
         )

@@ -7,8 +7,17 @@ from collections.abc import Iterator
 import pytest
 
 from arbiter.store import Store
-from arbiter.tournament import Desk
+from arbiter.supervisor import redis
+from arbiter.tournament import Desk, dispatch
+from tests.patience import PATIENCE
 from tests.tournament.support import Clock
+
+
+@pytest.fixture(autouse=True)
+def _patient_queues(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No Redis is given up because the machine is slow, or stands still for a while."""
+    monkeypatch.setattr(redis, "START_LIMIT", PATIENCE)
+    monkeypatch.setattr(dispatch, "ANSWER_LIMIT", PATIENCE)
 
 
 @pytest.fixture

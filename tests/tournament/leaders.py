@@ -1,7 +1,8 @@
-"""A coordinator in a process of its own: run with ``python -m tests.tournament.leaders TARGET NAME FILE``.
+"""A coordinator in a process of its own: run with ``python -m tests.tournament.leaders TARGET NAME FILE CLOCK``.
 
 What it sends goes to the end of FILE, a line ``TERM NAME SITTING`` each. Beside its work it writes into the table
-``probe`` as the leader that it takes itself for, as fast as it can. It prints the final state.
+``probe`` as the leader that it takes itself for, as fast as it can. It prints the final state. How long leads last is
+counted by the seconds in the file CLOCK, which a test moves on.
 """
 
 from __future__ import annotations
@@ -10,17 +11,19 @@ import asyncio
 import os
 import sys
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta
+from pathlib import Path
 
 from sqlalchemy import text
 
 from arbiter.match.routes import Priority, Route
 from arbiter.store import LeadershipLost, SittingKey, Store, StoreUnavailable
 from arbiter.tournament import Coordinator, Lead, coordinator
-from tests.tournament.support import ID
+from tests.tournament.support import ID, START
 
 MATTER = f"tournament/{ID}"
 LEAD = timedelta(seconds=2)
+"""By the test's clock, which stands still: nobody loses a lead because the machine is slow."""
 
 
 class FileSender:
@@ -59,10 +62,17 @@ def probe(lead: Lead, name: str) -> None:
         threading.Event().wait(0.02)
 
 
-async def main(target: str, name: str, file: str) -> None:
+async def main(target: str, name: str, file: str, clock: str) -> None:
     coordinator.TICK = 0.05  # type: ignore[misc]  # a constant elsewhere
     coordinator.LOST_AFTER = 0.3  # type: ignore[misc]
-    with Store.open(target) as store, Lead(store, MATTER, name, LEAD) as lead:
+
+    def steady() -> float:
+        return float(Path(clock).read_text())
+
+    def now() -> datetime:
+        return START + timedelta(seconds=steady())
+
+    with Store.open(target) as store, Lead(store, MATTER, name, LEAD, now, steady) as lead:
         threading.Thread(target=probe, args=(lead, name), daemon=True).start()
         drive = Coordinator(store, FileSender(file, lead, name), lambda _: lead)
         print(await drive.run_one(ID), flush=True)

@@ -12,7 +12,10 @@ from arbiter.links import LocalLink
 from arbiter.match import SittingPlan, SittingRecord, pack_replay, play_sitting, replay_of
 from arbiter.sdk import Bot, Card, CardView, PassView
 from arbiter.store import BotLog, Entrant, Recorded, Store, TournamentState
-from arbiter.tournament import Desk, Grant, TournamentSpec, parse_spec, plan_tournament
+from arbiter.tournament import Desk, Grant, Lead, TournamentSpec, parse_spec, plan_tournament
+from arbiter.tournament.coordinator import Leads
+from arbiter.tournament.leading import matter_of, process_name
+from tests.patience import PATIENCE
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ID = "cup-1a2b"
@@ -27,6 +30,12 @@ class Clock:
 
     def __call__(self) -> datetime:
         return START + timedelta(seconds=self.seconds)
+
+
+def lasting_leads(store: Store) -> Leads:
+    """The leads of a process that does not renew them, and need not however slow it is."""
+    name = process_name()
+    return lambda tournament: Lead(store, matter_of(tournament), name, timedelta(seconds=PATIENCE))
 
 
 class Lowest(Bot):

@@ -32,17 +32,28 @@ QUEUE = Route().queue(SERVICE) + f"\x06\x16{Priority.TOURNAMENT}"
 
 @pytest.fixture(autouse=True)
 def haste(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Looks at the plan come quickly; what happens at them is the same."""
+    """Looks at the plan come quickly; what happens at them is the same. What a test takes out of the queue and has not
+    leased yet is not sent again, however slow the machine."""
     monkeypatch.setattr(coordinator, "TICK", 0.05)
-    monkeypatch.setattr(coordinator, "LOST_AFTER", 0.2)
+    monkeypatch.setattr(coordinator, "LOST_AFTER", PATIENCE)
     monkeypatch.setattr(coordinator, "MAX_PAUSE", 0.1)
     monkeypatch.setattr(coordinator, "MIN_WINDOW", 4)
 
 
 @pytest.fixture
+def losses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the queue loses is sent again soon, and so, perhaps, is what was just taken out of it."""
+    monkeypatch.setattr(coordinator, "LOST_AFTER", 0.2)
+
+
+def lasting_desk(store: Store) -> Desk:
+    """A desk that lives in the coordinator's time, whose leases end before their reports on no machine."""
+    return Desk(store, lease=timedelta(seconds=PATIENCE))
+
+
+@pytest.fixture
 def desk(store: Store) -> Desk:
-    """A desk that lives in the coordinator's time."""
-    return Desk(store)
+    return lasting_desk(store)
 
 
 class Queue:
@@ -128,6 +139,7 @@ def test_sittings_are_sent_in_schedule_order_a_few_more_than_there_are_workers(s
     with_redis(test)
 
 
+@pytest.mark.usefixtures("losses")
 def test_what_redis_loses_is_sent_again(store: Store, desk: Desk) -> None:
     create(store)
     keys = [str(key) for key in store.planned(ID)]
@@ -136,9 +148,11 @@ def test_what_redis_loses_is_sent_again(store: Store, desk: Desk) -> None:
         async with queue(folder, store, desk) as sent:
             await sent.until(lambda: sent.waiting() == keys)
             sent.client.flushall()
-            await sent.until(lambda: sent.waiting() == keys)
-            assert sent.take() == keys[0]
-            await sent.until(lambda: keys[0] in sent.waiting())
+            await sent.until(lambda: set(sent.waiting()) == set(keys))
+            lost = sent.take()
+            while lost in sent.waiting():  # where some were sent twice, for they did not get lost all at once
+                sent.take()
+            await sent.until(lambda: lost in sent.waiting())
             assert sent.troubles == []
 
     with_redis(test)
@@ -189,6 +203,7 @@ def test_what_is_enough_ends_the_tournament_and_the_rest_is_not_played(store: St
     assert desk.lease(str(store.planned(ID)[0]), "w1") is LeaseRefusal.NOT_RUNNING
 
 
+@pytest.mark.usefixtures("losses")  # for what is leased and given back between two looks was sent, as far as those show
 def test_a_sitting_given_back_three_times_fails_the_tournament_after_all_others_were_played(
     store: Store, desk: Desk
 ) -> None:
@@ -239,6 +254,7 @@ def test_a_sitting_that_ends_its_workers_is_not_tried_for_ever(store: Store) -> 
     assert "its lease expired, the last of 5 that were lost" in str(store.tournament(ID).failure)
 
 
+@pytest.mark.usefixtures("losses")
 def test_a_redis_that_goes_away_is_waited_for(store: Store, desk: Desk) -> None:
     create(store, spec_of(boards=1))
 
@@ -284,7 +300,7 @@ def test_a_database_that_goes_away_is_waited_for(postgres: Postgres) -> None:
 
     with Store.open(url) as store:
         create(store)
-        desk = Desk(store)
+        desk = lasting_desk(store)
         with_redis(test)
         assert [len(store.attempts(SittingKey(ID, 0, sitting))) for sitting in range(4)] == [1] * 4
     postgres.drop(url)
@@ -294,10 +310,13 @@ def test_a_coordinator_stands_by_while_another_leads_and_takes_over_when_that_re
     create(store)
 
     async def test(folder: Path) -> None:
-        with Lead(store, f"tournament/{ID}", "another") as other:
+        with Lead(store, f"tournament/{ID}", "another", timedelta(seconds=PATIENCE)) as other:
             assert other.take()
             async with queue(folder, store, desk) as sent:
-                await asyncio.sleep(0.3)  # six looks, at none of which it may send
+                looks: set[float] = set()
+                while len(looks) < 7:  # from before the first to after the sixth, at none of which it may send
+                    looks.add(sent.coordinator.looked)
+                    await asyncio.sleep(0.01)
                 assert sent.waiting() == []
                 other.__exit__()
                 await sent.until(lambda: len(sent.waiting()) == 4)
@@ -316,12 +335,13 @@ def test_a_coordinator_goes_from_stage_to_stage_and_another_goes_on_where_it_was
                 await sent.until(lambda: bool(sent.waiting()))
                 await asyncio.to_thread(report, desk, granted(desk, sent.take()))
             assert not sent.ended.done()
+        with redis.Redis(unix_socket_path=str(folder / "redis.sock")) as client:
+            client.flushall()
         for key in store.planned(ID):
             await asyncio.to_thread(report, desk, granted(desk, str(key)))
         assert store.progress(ID).done
         assert len(store.matches(ID)) == 1
         async with queue(folder, store, desk) as sent:
-            sent.client.flushall()
             player = asyncio.ensure_future(sent.play())
             assert await asyncio.wait_for(sent.ended, PATIENCE) is TournamentState.COMPLETED
             player.cancel()

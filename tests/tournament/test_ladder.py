@@ -29,10 +29,10 @@ from arbiter.store import (
     VersionState,
 )
 from arbiter.tournament import Coordinator, SpecError, TournamentSpec, parse_spec, plan_tournament, report
-from arbiter.tournament.coordinator import MIN_WINDOW, leads_of
+from arbiter.tournament.coordinator import MIN_WINDOW
 from arbiter.tournament.ladder import LadderPlan, extend_ladder, find_ladder, owner_of
 from arbiter.tournament.leaderboard import find_entrant, history, leaderboard, upcoming
-from tests.tournament.support import START
+from tests.tournament.support import START, lasting_leads
 
 LADDER = "ladder-1a2b"
 SKILLS = {"ada": 4.0, "bob": 6.0, "cyd": 6.5, "dan": 7.0, "eve": 9.0}
@@ -362,7 +362,7 @@ def test_a_ladder_is_found_by_id_or_as_the_newest(store: Store) -> None:
 
 def test_a_service_plays_it_behind_everything_else_and_keeps_it_supplied(store: Store, ladder: str) -> None:
     sender = CountingSender()
-    coordinator = Coordinator(store, sender, leads_of(store, "one"))
+    coordinator = Coordinator(store, sender, lasting_leads(store))
     coordinator.look()
     first = store.planned(ladder)
     assert len(first) == MIN_WINDOW
@@ -376,7 +376,7 @@ def test_a_service_plays_it_behind_everything_else_and_keeps_it_supplied(store: 
 
 
 def test_enough_of_a_ladder_pauses_it(store: Store, ladder: str) -> None:
-    coordinator = Coordinator(store, CountingSender(), leads_of(store, "one"), enough=lambda _: True)
+    coordinator = Coordinator(store, CountingSender(), lasting_leads(store), enough=lambda _: True)
     assert coordinator.look(ladder) is TournamentState.PAUSED
 
 
@@ -384,7 +384,7 @@ def test_a_ladder_without_a_table_waits(store: Store) -> None:
     create(store)
     enter(store, "ada")
     sender = CountingSender()
-    coordinator = Coordinator(store, sender, leads_of(store, "one"))
+    coordinator = Coordinator(store, sender, lasting_leads(store))
     coordinator.look()
     assert (sender.sent, store.tournament(LADDER).state) == ([], TournamentState.RUNNING)
     for owner in ("bob", "cyd", "dan"):

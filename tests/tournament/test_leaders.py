@@ -19,7 +19,7 @@ from arbiter.store.database import Database
 from arbiter.store.tables import LeadershipRow, SittingRow, TournamentRow
 from arbiter.tournament import Desk, Grant
 from tests.patience import PATIENCE
-from tests.tournament.leaders import MATTER
+from tests.tournament.leaders import LEAD, MATTER
 from tests.tournament.stages import play_on
 from tests.tournament.support import ID, create, report, spec_of
 
@@ -55,12 +55,13 @@ class Scene:
     target: str
     store: Store
     sent: Path
+    clock: Path
     processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
     _read: int = 0
 
     def start(self, name: str) -> None:
         self.processes[name] = subprocess.Popen(
-            [sys.executable, "-m", "tests.tournament.leaders", self.target, name, str(self.sent)],
+            [sys.executable, "-m", "tests.tournament.leaders", self.target, name, str(self.sent), str(self.clock)],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -75,12 +76,26 @@ class Scene:
         return found
 
     def next_leader(self, than: int) -> tuple[str, int]:
-        """Wait for a term after this one."""
+        """Wait for a term after this one, in which its leader has written something."""
         deadline = time.monotonic() + PATIENCE
-        while (found := self.leader())[1] <= than:
+        while (found := self.leader())[1] <= than or found not in self.probes():
             assert time.monotonic() < deadline, "nobody takes the lead"
             time.sleep(0.02)
         return found
+
+    def let_leads_expire(self) -> None:
+        """Move the clock on, at once for all who read it."""
+        moved = self.clock.with_suffix(".moved")
+        moved.write_text(str(float(self.clock.read_text()) + 2 * LEAD.total_seconds()))
+        moved.rename(self.clock)
+
+    def probes(self) -> list[tuple[str, int]]:
+        """(name, term) of all that was written beside the work, in order."""
+        looking = Database(self.target)
+        with looking.read() as session:
+            rows = session.execute(text("SELECT name, term FROM probe ORDER BY id")).all()
+        looking.close()
+        return [(name, term) for name, term in rows]
 
     def lines(self) -> list[tuple[int, str, str]]:
         """(term, name, sitting) of all that was sent."""
@@ -108,7 +123,9 @@ class Scene:
         while True:
             process.send_signal(signal.SIGSTOP)
             os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
-            watching = Database(self.target)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(database, "BUSY_TIMEOUT_SECONDS", 1.0)
+                watching = Database(self.target)
             try:
                 with watching.write() as session:
                     for row in (LeadershipRow, TournamentRow, SittingRow):
@@ -122,17 +139,17 @@ class Scene:
 
 
 @pytest.fixture
-def scene(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
-    sent = tmp_path / "sent"
+def scene(target: str, tmp_path: Path) -> Iterator[Scene]:
+    sent, clock = tmp_path / "sent", tmp_path / "clock"
     sent.touch()
-    monkeypatch.setattr(database, "BUSY_TIMEOUT_SECONDS", 5.0)
+    clock.write_text("0.0")
     with Store.open(target) as store:
         create(store, FORMAT)
         schema = Database(target)
         number = "INTEGER PRIMARY KEY AUTOINCREMENT" if schema.is_sqlite else "SERIAL PRIMARY KEY"
         with schema.connection(writes=True) as connection:
             connection.execute(text(f"CREATE TABLE probe (id {number}, name TEXT NOT NULL, term INTEGER NOT NULL)"))
-        found = Scene(target, store, sent)
+        found = Scene(target, store, sent, clock)
         try:
             yield found
         finally:
@@ -155,12 +172,14 @@ def test_one_coordinator_leads_and_what_the_others_write_is_refused(scene: Scene
     assert scene.leader() == (first, first_term), "nobody takes over while the leader is there"
 
     scene.stop(first)
+    scene.let_leads_expire()
     second, second_term = scene.next_leader(first_term)
     scene.play(undisturbed, until=5)
     sent = len(scene.lines())
     scene.processes[first].send_signal(signal.SIGCONT)
 
     scene.processes[second].kill()
+    scene.let_leads_expire()
     third, third_term = scene.next_leader(second_term)
     scene.play(undisturbed, until=10_000)
 
@@ -179,10 +198,7 @@ def test_one_coordinator_leads_and_what_the_others_write_is_refused(scene: Scene
 
 def _check_probe(scene: Scene, leaders: dict[int, str]) -> None:
     """In the order in which rows were written, terms only go up, and each has one leader."""
-    looking = Database(scene.target)
-    with looking.read() as session:
-        rows = session.execute(text("SELECT name, term FROM probe ORDER BY id")).all()
-    looking.close()
+    rows = scene.probes()
     terms = [term for _, term in rows]
     assert terms == sorted(terms)
     found = {(term, name) for name, term in rows}

@@ -1,13 +1,20 @@
-"""For how long a leader may do what the database does not refuse."""
+"""For how long a leader may do what the database does not refuse, and that it gives the lead up when it ends."""
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from arbiter.store import Store
-from arbiter.tournament.leading import Lead
-from tests.tournament.support import START
+import pytest
+
+from arbiter.match.routes import Priority, Route
+from arbiter.store import SittingKey, Store, Tournament
+from arbiter.tournament import Coordinator, coordinator
+from arbiter.tournament.leading import Lead, matter_of
+from tests.patience import PATIENCE
+from tests.tournament.support import ID, START, create
 
 ASKING = 3.0
 """Seconds that the database takes to answer."""
@@ -42,3 +49,68 @@ def test_a_lead_counts_from_before_the_database_was_asked(tmp_path: Path) -> Non
             for later, good in ((4.9, True), (5.0, False)):
                 time.seconds = asked + later
                 assert lead.good is good
+
+
+class Gate:
+    """Holds a thread up, to show what is done meanwhile."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self.open = threading.Event()
+
+    def pass_through(self) -> None:
+        self.reached.set()
+        assert self.open.wait(PATIENCE)
+
+
+class Sent(list[SittingKey]):
+    """A queue that nobody takes anything out of."""
+
+    def send(self, key: SittingKey, route: Route, priority: Priority) -> None:
+        self.append(key)
+
+    def waiting(self, route: Route) -> int:
+        return len(self)
+
+
+@pytest.mark.parametrize("where", ["look", "keep"])
+def test_a_coordinator_that_is_ended_resigns_after_the_last_that_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Whatever its threads are at: the lead would last on, or work be sent that another leads by then."""
+    monkeypatch.setattr(coordinator, "TICK", 0.01)
+    monkeypatch.setattr(coordinator, "KEPT_IN", 1e5)
+    gate, long = Gate(), timedelta(seconds=PATIENCE)
+
+    class Kept(Lead):
+        def keep(self) -> bool:
+            kept = super().keep()
+            if where == "keep" and kept:
+                gate.pass_through()
+                kept = super().keep()
+            return kept
+
+    def enough(_: Tournament) -> bool:
+        if where == "look":
+            gate.pass_through()
+        return False
+
+    async def run(store: Store) -> int:
+        sent = Sent()
+        driving = Coordinator(store, sent, lambda _: Kept(store, matter_of(ID), "one", long), enough=enough)
+        running = asyncio.ensure_future(driving.run())
+        assert await asyncio.to_thread(gate.reached.wait, PATIENCE)
+        running.cancel()
+        for _ in range(10):
+            await asyncio.sleep(0.01)
+        ended = running.done()
+        gate.open.set()
+        await asyncio.gather(running, return_exceptions=True)
+        assert not ended
+        return len(sent)
+
+    with Store.open(tmp_path / "arbiter.db") as store:
+        create(store)
+        before = asyncio.run(run(store))
+        assert before > 0
+        assert Lead(store, matter_of(ID), "another", long).take()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from redis import Redis
@@ -18,13 +17,13 @@ from arbiter.tournament import CelerySender, Desk, Lead
 from arbiter.tournament.leading import matter_of
 from arbiter.tournament.overview import overview
 from tests.e2e.support import COMMAND, environment
-from tests.tournament.support import ID, create, granted, report
+from tests.tournament.support import ID, Clock, create, granted, report
 
 
-def test_tournaments_workers_queues_and_rates(store: Store) -> None:
+def test_tournaments_workers_queues_and_rates(store: Store, desk: Desk, clock: Clock) -> None:
     create(store)
-    desk, keys = Desk(store), store.planned(ID)
-    assert overview(store, None, datetime.now(UTC)).tournaments[0].leader is None
+    keys = store.planned(ID)
+    assert overview(store, None, clock()).tournaments[0].leader is None
 
     async def test() -> None:
         with RunDirectory() as folder:
@@ -35,11 +34,11 @@ def test_tournaments_workers_queues_and_rates(store: Store) -> None:
                     for worker in ("w3", "w7"):
                         client.set(present_key("test", worker), "")
                     client.set(present_key("another", "w9"), "")
-                with Lead(store, matter_of(ID), "c1") as lead:
+                with Lead(store, matter_of(ID), "c1", now=clock) as lead:
                     assert lead.take()
                     await asyncio.to_thread(report, desk, granted(desk, str(keys[0])))
                     granted(desk, str(keys[1]), "w7")
-                    found = overview(store, sender, datetime.now(UTC))
+                    found = overview(store, sender, clock())
                 sender.close()
         (running,) = found.tournaments
         assert (running.id, running.leader) == (ID, "c1")
@@ -52,9 +51,10 @@ def test_tournaments_workers_queues_and_rates(store: Store) -> None:
         assert (found.sittings_per_minute, found.hands_per_second) == (1.0, 2 / 60)
 
     asyncio.run(test())
-    later = overview(store, None, datetime.now(UTC) + timedelta(minutes=2))
+    assert overview(store, None, clock()).tournaments[0].leader is None, "the lead was given up"
+    clock.seconds = 120
+    later = overview(store, None, clock())
     assert (later.sittings_per_minute, later.queues) == (0.0, None)
-    assert later.tournaments[0].leader is None, "the lead was given up"
 
 
 def test_the_command_shows_it_and_top_needs_a_terminal(tmp_path: Path) -> None:

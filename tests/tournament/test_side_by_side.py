@@ -14,9 +14,8 @@ from arbiter.store import Entrant, SittingKey, Store, TournamentState
 from arbiter.supervisor.redis import EmbeddedRedis
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import CelerySender, Coordinator, plan_tournament
-from arbiter.tournament.coordinator import MIN_WINDOW, leads_of
-from arbiter.tournament.leading import process_name
-from tests.tournament.support import START, spec_of
+from arbiter.tournament.coordinator import MIN_WINDOW
+from tests.tournament.support import START, lasting_leads, spec_of
 
 
 class Spied(CelerySender):
@@ -46,7 +45,7 @@ def look(store: Store, check: Callable[[Coordinator, Spied], None]) -> None:
                 sender = Spied(redis.url, "test")
                 sender.sent = []
                 try:
-                    coordinator = Coordinator(store, sender, leads_of(store, process_name()))
+                    coordinator = Coordinator(store, sender, lasting_leads(store))
                     await asyncio.to_thread(coordinator.look)
                     await asyncio.to_thread(check, coordinator, sender)
                 finally:

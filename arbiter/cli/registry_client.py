@@ -19,8 +19,13 @@ CHUNK: Final = 128 * 1024
 TRIES: Final = 6
 """How often an upload is taken up again in a row without any byte having arrived."""
 
-_GO_ON: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
-"""How a call ends that may be made again: the connection broke, or nothing came through it for too long."""
+_GO_ON: Final = (
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+    grpc.StatusCode.FAILED_PRECONDITION,
+)
+"""How a call ends that may be made again: the connection broke, nothing came through it for too long, or the service
+has not noticed yet that the one before broke, and says of the upload that another stream sends it."""
 
 
 class RegistryClient:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from typing import Any, Final
@@ -101,10 +100,11 @@ class Admission(grpc.aio.ServerInterceptor):
 
     async def _requests(self, context: Context, token: Token | None) -> AsyncIterator[object]:
         """The caller's messages; of one with a token at a pace at which they come to an end."""
-        began, size = time.monotonic(), 0
+        loop = asyncio.get_running_loop()
+        began, size = loop.time(), 0
         while (message := await self._read(context, token)) is not grpc.aio.EOF:
             size += message.ByteSize()
-            lasted = time.monotonic() - began
+            lasted = loop.time() - began
             if token is not None and lasted > self._limits.slow_start and size < lasted * self._limits.slowest:
                 raise Silent(
                     f"{size} bytes came in {lasted:.0f} s; at least {self._limits.slowest:g} a second must, so go on"

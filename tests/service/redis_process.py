@@ -14,6 +14,10 @@ from redis.retry import Retry
 
 from arbiter.service.rates import Rates
 from arbiter.supervisor.redis import find_server, redis_client
+from tests.patience import PATIENCE
+
+_PAUSE = 0.02
+"""Seconds between two looks whether a server that was started answers."""
 
 
 class RedisProcess:
@@ -28,7 +32,8 @@ class RedisProcess:
         """Start it, empty, and return when it answers."""
         options = ["--port", "0", "--unixsocket", str(self._socket), "--save", "", "--dir", str(self._socket.parent)]
         self._process = subprocess.Popen([find_server(), *options], stdout=subprocess.DEVNULL)
-        with Redis(unix_socket_path=str(self._socket), retry=Retry(ConstantBackoff(0.02), 500)) as client:
+        tries = round(PATIENCE / _PAUSE)
+        with Redis(unix_socket_path=str(self._socket), retry=Retry(ConstantBackoff(_PAUSE), tries)) as client:
             client.ping()
 
     def kill(self) -> None:
@@ -51,5 +56,5 @@ def redis_server(folder: Path) -> Iterator[RedisProcess]:
 async def counting(folder: Path) -> AsyncIterator[tuple[Rates, AsyncRedis]]:
     """Limits of rates on a Redis of their own."""
     with redis_server(folder) as process:
-        async with redis_client(process.url, 5.0) as client:
+        async with redis_client(process.url, PATIENCE) as client:
             yield Rates(client), client

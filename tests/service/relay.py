@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 
@@ -13,7 +13,12 @@ def calling_from(source: str, target: str) -> Iterator[str]:
     """An address that leads to ``target`` (``HOST:PORT``), where calls through it come from ``source``."""
     host, _, port = target.rpartition(":")
     listener = socket.create_server(("127.0.0.1", 0))
-    connections: list[socket.socket] = [listener]
+    connections: list[socket.socket] = []
+    threads: list[threading.Thread] = []
+
+    def begin(work: Callable[..., None], *arguments: socket.socket) -> None:
+        threads.append(threading.Thread(target=work, args=arguments))
+        threads[-1].start()
 
     def pump(one: socket.socket, other: socket.socket) -> None:
         with suppress(OSError):
@@ -26,16 +31,23 @@ def calling_from(source: str, target: str) -> Iterator[str]:
         with suppress(OSError):
             while True:
                 near, _ = listener.accept()
+                connections.append(near)
                 far = socket.create_connection((host, int(port)), source_address=(source, 0))
-                connections.extend((near, far))
-                for pair in ((near, far), (far, near)):
-                    threading.Thread(target=pump, args=pair, daemon=True).start()
+                connections.append(far)
+                begin(pump, near, far)
+                begin(pump, far, near)
 
-    threading.Thread(target=accept, daemon=True).start()
+    begin(accept)
     try:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
     finally:
+        # Whoever accepts ends first, so that no connection comes any more; none is closed that is still read from.
+        listener.shutdown(socket.SHUT_RDWR)
+        threads[0].join()
         for connection in connections:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-            connection.close()
+        for thread in threads:
+            thread.join()
+        for each in (listener, *connections):
+            each.close()

@@ -16,7 +16,7 @@ import pytest
 from arbiter.api.registry.v1 import registry_pb2, registry_pb2_grpc
 from arbiter.api.tournament.v1 import tournament_pb2 as pb
 from arbiter.api.tournament.v1 import tournament_pb2_grpc
-from arbiter.service import tournament_service
+from arbiter.service import public, tournament_service
 from arbiter.service.calls import calling
 from arbiter.service.heavy import THREADS, HeavyWork, ServiceStops
 from arbiter.store import Scope, Store, Token
@@ -117,14 +117,18 @@ def test_who_hangs_up_does_not_get_a_second_thread(service: Service, calls: Exit
     assert next(iter(last)).chunk == CUP.encode()
 
 
-def test_a_service_that_stops_waits_for_nothing_that_takes_long(tmp_path: Path, exports: Exports) -> None:
+def test_a_service_that_stops_waits_for_nothing_that_takes_long(
+    tmp_path: Path, exports: Exports, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever waits for it is told so."""
+    monkeypatch.setattr(public, "STOP_GRACE", PATIENCE)  # in which they are told, however slow the machine
     with ExitStack() as calls:
         with serving(tmp_path) as service:
             create(service.store, CUP)
             ada = Caller(service, "ada", calls)
             waiting = [ada.export(CUP), ada.export(CUP)]
             assert exports.begun.get(timeout=PATIENCE) == CUP
+            assert ada.look(), "both were taken before this, which came after them"
         for each in waiting:
             with pytest.raises(grpc.RpcError) as caught:
                 next(iter(each))

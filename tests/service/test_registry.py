@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import hashlib
 import io
 import re
@@ -14,7 +15,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from types import SimpleNamespace
+from typing import IO, Any, BinaryIO, cast
 
 import grpc
 import pytest
@@ -27,6 +29,7 @@ import arbiter
 from arbiter.api.registry.v1 import registry_pb2 as pb
 from arbiter.api.registry.v1 import registry_pb2_grpc
 from arbiter.cage import CageSettings, Runtime, Runtimes, load_manifest
+from arbiter.cli import registry_client
 from arbiter.cli.dialling import Server
 from arbiter.cli.registry_client import CHUNK, RegistryClient
 from arbiter.errors import InfrastructureError, UsageError
@@ -49,6 +52,8 @@ from arbiter.supervisor.redis import redis_client
 from arbiter.tournament.gate_hosting import GateHosting
 from arbiter.tournament.hosting import Hosting
 from arbiter.tournament.ladder_hosting import LadderHosting
+from tests.patience import PATIENCE
+from tests.service.loops import LoopThread, MovableLoop
 
 SAMPLES = Path(arbiter.__file__).parent.parent / "sample_bots"
 
@@ -74,7 +79,11 @@ class Service:
     address: str = ""
     ca: Path | None = None
     life: Life | None = None
-    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
+    thread: LoopThread = field(default_factory=LoopThread)
+
+    @property
+    def loop(self) -> MovableLoop:
+        return self.thread.loop
 
     def token(self, owner: str = "ada", scope: Scope = Scope.CONTESTANT, **rest: timedelta) -> str:
         return issue_token(self.store.accounts, owner, scope, datetime.now(UTC), **rest)[1]
@@ -83,7 +92,7 @@ class Service:
         return RegistryClient(Server(self.address, self.token() if token is None else token, self.ca))
 
     def do(self, job: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(job, self.loop).result(60)
+        return self.thread.do(job)
 
 
 async def accept(folder: Path) -> Validation:
@@ -107,15 +116,7 @@ def serving(
     with ExitStack() as stack:
         store = stack.enter_context(Store.open(database or folder / "arbiter.db"))
         service = Service(store, folder)
-        thread = threading.Thread(target=service.loop.run_forever)
-        thread.start()
-
-        def end() -> None:
-            service.loop.call_soon_threadsafe(service.loop.stop)
-            thread.join()
-            service.loop.close()
-
-        stack.callback(end)
+        stack.callback(service.thread.close)
         credentials = None
         if secure:
             service.ca, key = tls.self_signed(folder / "tls", ["127.0.0.1", "localhost"])
@@ -135,7 +136,7 @@ def serving(
             place = "127.0.0.1:0" if secure or tcp else f"unix:{folder}/api.sock"
             rates = None
             if redis_url is not None:
-                client = redis_client(redis_url, 5.0)
+                client = redis_client(redis_url, PATIENCE)
                 stack.callback(lambda: service.do(client.aclose()))
                 rates = Rates(client)
             server = PublicServer(
@@ -233,6 +234,40 @@ class TestASubmission:
         assert version.number == 1
         assert sent[0] == 2 * CHUNK
         assert sent[-1] == size
+
+    def test_one_whose_broken_connection_the_service_has_not_noticed_goes_on(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        data = package()
+        size, sha256 = data.seek(0, 2), hashlib.sha256(data.getvalue()).hexdigest()
+        token, locked, over = service.token(), threading.Event(), threading.Event()
+        metadata = (("authorization", f"Bearer {token}"),)
+
+        def halts() -> Iterator[pb.SubmitVersionRequest]:
+            yield pb.SubmitVersionRequest(header=pb.UploadHeader(request_id="one", size=size, sha256=sha256))
+            over.wait(PATIENCE)
+
+        def lock(file: IO[bytes], how: int) -> None:
+            original(file, how)
+            locked.set()
+
+        original = fcntl.flock
+        monkeypatch.setattr("arbiter.registry.uploads.fcntl.flock", lock)
+        with grpc.insecure_channel(service.address) as channel:
+            broken = registry_pb2_grpc.RegistryServiceStub(channel).SubmitVersion.future(halts(), metadata=metadata)
+            assert locked.wait(PATIENCE)
+            pauses: list[float] = []
+
+            def pause(seconds: float) -> None:
+                pauses.append(seconds)
+                over.set()
+                with pytest.raises(grpc.RpcError, match="0 of"):
+                    broken.result()
+
+            monkeypatch.setattr(registry_client, "time", SimpleNamespace(sleep=pause))
+            with service.client(token) as client:
+                assert submit(client, data).number == 1
+        assert len(pauses) == 1
 
     def test_what_is_no_bot_is_refused_and_nothing_stays(self, service: Service) -> None:
         with service.client() as client, pytest.raises(UsageError) as caught:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from typing import Any, TypeVar
 
 import grpc
 import pytest
@@ -25,10 +22,9 @@ from arbiter.store import Scope, Store
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import Desk
 from tests.patience import PATIENCE
+from tests.service.loops import LoopThread
 from tests.service.test_fuzz import filled
 from tests.tournament.support import ID, create, spec_of
-
-T = TypeVar("T")
 
 SERVICE = pb.DESCRIPTOR.services_by_name["WorkerService"]
 INPUTS = {f"/{SERVICE.full_name}/{method.name}": method.input_type for method in SERVICE.methods}
@@ -64,24 +60,18 @@ def workers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     place = tmp_path_factory.mktemp("workers")
     database = request.getfixturevalue("postgres").new() if request.param == "postgres" else place / "arbiter.db"
     with ExitStack() as stack:
-        loop = asyncio.new_event_loop()
-        thread = threading.Thread(target=loop.run_forever)
-        thread.start()
-        for ended in (loop.close, thread.join, lambda: loop.call_soon_threadsafe(loop.stop)):
-            stack.callback(ended)
         folder = stack.enter_context(RunDirectory())
         store = stack.enter_context(Store.open(database))
         create(store, spec_of(boards=1))
+        thread = LoopThread()
+        stack.callback(thread.close)
 
         async def start() -> WorkerServer:
             tokens, bots = WorkerTokens(store.accounts), FileVersions(place / "bots")
             return await WorkerServer(Desk(store), bots, tokens, f"unix:{folder}/arbiter.sock").__aenter__()
 
-        def do(job: Coroutine[Any, Any, T]) -> T:
-            return asyncio.run_coroutine_threadsafe(job, loop).result(60)
-
-        server = do(start())
-        stack.callback(lambda: do(server.__aexit__(None, None, None)))
+        server = thread.do(start())
+        stack.callback(lambda: thread.do(server.__aexit__(None, None, None)))
         token = issue_token(store.accounts, "far", Scope.WORKER, datetime.now(UTC))[1]
         yield Workers(stack.enter_context(grpc.insecure_channel(server.address)), token)
 

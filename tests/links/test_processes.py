@@ -15,13 +15,14 @@ import pytest
 
 from arbiter.api.bot.v1 import bot_pb2
 from arbiter.cage import CageError, Launch, Load, LoadMeter, Manifest, choose_cage
-from arbiter.links import BotHost, FaultCode, Link, LocalLink, ProcessLink
-from arbiter.match import Clock, SittingRecord, play_sitting
+from arbiter.links import BotHost, FaultCode, Link, LocalLink, ProcessLink, process
+from arbiter.match import Clock, SittingRecord, play_sitting, sitting
 from tests.cage.support import open_folder, until
 from tests.match.support import Uniform, check, plan_of
+from tests.patience import PATIENCE
 
 BOTS = Path(__file__).parents[1] / "bots"
-PLENTY = Clock(start_up=60.0, hard_stop=60.0)
+PLENTY = Clock(start_up=PATIENCE, bank=PATIENCE, hard_stop=PATIENCE)
 """For whatever ends by itself: however slow the machine, no clock comes into it."""
 BAD = 2
 
@@ -58,7 +59,8 @@ class Room:
 
 
 @pytest.fixture
-def room() -> Iterator[Room]:
+def room(monkeypatch: pytest.MonkeyPatch) -> Iterator[Room]:
+    monkeypatch.setattr(sitting, "END_GRACE", PATIENCE)  # each bot ends by itself as soon as it can
     with open_folder() as folder:
         bots, sockets = folder / "bots", folder / "sockets"
         bots.mkdir(mode=0o755)
@@ -93,8 +95,8 @@ async def sit(room: Room, ways: dict[int, str], clock: Clock, boards: int, watch
 
 
 def alone(meter: LoadMeter, links: Sequence[Link]) -> Callable[[Sequence[int | None]], Load]:
-    """What the machine would be seen to do if nothing else ran on it: what control groups say that a bot used was used,
-    whether its processes show it or not."""
+    """What the machine would be seen to do if nothing else ran on it, nor anything stopped this process: what control
+    groups say that a bot used was used, whether its processes show it or not."""
     before = [0.0] * len(links)
 
     def read(roots: Sequence[int | None]) -> Load:
@@ -104,7 +106,8 @@ def alone(meter: LoadMeter, links: Sequence[Link]) -> Callable[[Sequence[int | N
             used = link.cpu_seconds or before[place]
             busy += max(bot.cpu, used - before[place])
             before[place] = used
-        return replace(load, busy=busy, stolen=0.0)
+        unseen = busy - load.own - sum(bot.cpu for bot in load.bots)
+        return replace(load, busy=busy, stolen=0.0, queued=load.queued if unseen > 1e-6 else load.elapsed)
 
     return read
 
@@ -115,7 +118,7 @@ async def with_one_bot(room: Room, way: str, use: Callable[[ProcessLink], Awaita
     connection = host.add("seat0")
     link = ProcessLink(choose_cage(False), room.launch(way, connection.socket, connection.token), connection)
     async with host:
-        await link.open(60.0)
+        await link.open(PATIENCE)
         await use(link)
 
 
@@ -174,8 +177,12 @@ def test_four_honest_processes_play_as_they_do_in_this_process(room: Room) -> No
         ("stale_answers", FaultCode.PROTOCOL_ERROR, "100000 answers in a message", "killed by SIGKILL"),
     ],
 )
-def test_what_a_bot_does_has_its_code(room: Room, way: str, code: FaultCode, detail: str, ending: str) -> None:
+def test_what_a_bot_does_has_its_code(
+    room: Room, monkeypatch: pytest.MonkeyPatch, way: str, code: FaultCode, detail: str, ending: str
+) -> None:
     """fastchess#631, OpenBench#55; a crash is noticed long before any clock: fastchess#1029, cutechess#27."""
+    if code is FaultCode.CRASH:
+        monkeypatch.setattr(process, "EXIT_PATIENCE", PATIENCE)  # a slow machine must not make anything else of it
     record = play(room, {BAD: way})
     assert code_of(record) is code
     assert detail in record.faults[0].detail
@@ -194,7 +201,8 @@ def test_what_a_bot_does_has_its_code(room: Room, way: str, code: FaultCode, det
 )
 def test_what_a_bot_does_to_its_own_table_voids_nothing(room: Room, way: str, code: FaultCode) -> None:
     """A bot must not get out of a lost sitting by starving it."""
-    record = play(room, {BAD: way}, Clock(start_up=60.0, hard_stop=2.0), watched=True)
+    clock = replace(PLENTY, hard_stop=2.0) if code is FaultCode.TIMEOUT else PLENTY
+    record = play(room, {BAD: way}, clock, watched=True)
     assert code_of(record) is code
 
 
@@ -202,9 +210,9 @@ def test_what_a_bot_does_to_its_own_table_voids_nothing(room: Room, way: str, co
     ("way", "clock", "detail"),
     [
         ("never_connect", Clock(start_up=0.5), "no greeting within the start-up allowance of 0.5 s"),
-        ("silent_at_seven", Clock(start_up=60.0, hard_stop=0.5), "silent for the hard stop of 0.5 s"),
-        ("ignore_signals", Clock(start_up=60.0, hard_stop=0.5), "silent for the hard stop of 0.5 s"),
-        ("never_read", Clock(start_up=60.0, hard_stop=0.5), "silent for the hard stop of 0.5 s"),
+        ("silent_at_seven", replace(PLENTY, hard_stop=0.5), "silent for the hard stop of 0.5 s"),
+        ("ignore_signals", replace(PLENTY, hard_stop=0.5), "silent for the hard stop of 0.5 s"),
+        ("never_read", replace(PLENTY, hard_stop=0.5), "silent for the hard stop of 0.5 s"),
     ],
 )
 def test_a_bot_that_keeps_still_is_cut_off(room: Room, way: str, clock: Clock, detail: str) -> None:
@@ -238,7 +246,7 @@ def test_a_bot_whose_arbiter_goes_away_says_so(room: Room) -> None:
 
     async def let_it_end() -> None:
         await with_one_bot(room, "honest", leave)
-        ending = await links[0].close(30.0)
+        ending = await links[0].close(PATIENCE)
         assert ending.ending == "exit status 4"
         last = ending.log.decode().splitlines()[-1]
         assert re.fullmatch(r"the arbiter at unix:/\S+ ended the stream: [A-Z]+: .*", last)

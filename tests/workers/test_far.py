@@ -20,6 +20,7 @@ from arbiter.store import AttemptOutcome, Scope, SittingKey, SittingState, Store
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import Desk
 from tests.patience import PATIENCE
+from tests.ports import reserved_port
 from tests.tournament.support import ID
 from tests.workers.test_work import LOWEST, SLOW, create, until
 from workers import line as line_module
@@ -161,9 +162,7 @@ def test_what_is_another_version_than_the_plan_says_is_not_played(
 def test_a_worker_waits_for_the_arbiter_and_says_so_once(host: Host, caplog: pytest.LogCaptureFixture) -> None:
     create(host.store, host.bots)
 
-    async def test() -> None:
-        async with host.serving() as address:
-            pass
+    async def test(address: str) -> None:
         async with far_worker(host, address) as worker:
             working = asyncio.ensure_future(worker.work(FIRST))
             await until(lambda: "can't be reached, trying again" in caplog.text)
@@ -171,7 +170,8 @@ def test_a_worker_waits_for_the_arbiter_and_says_so_once(host: Host, caplog: pyt
                 await working
                 await worker.reported()
 
-    asyncio.run(test())
+    with reserved_port() as port:
+        asyncio.run(test(f"127.0.0.1:{port}"))
     assert outcomes(host.store) == [AttemptOutcome.RECORDED]
     assert caplog.text.count("can't be reached") == 1
     assert caplog.text.count("answers again") == 1

@@ -6,8 +6,8 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -20,16 +20,17 @@ from prometheus_client.parser import text_string_to_metric_families
 from arbiter.match.routes import Priority, Route, routes_of
 from arbiter.packages import FileVersions
 from arbiter.service import WorkerServer, WorkerTokens
-from arbiter.store import AttemptOutcome, BotLog, Recorded, SittingKey, SittingState, Store
+from arbiter.store import AttemptOutcome, BotLog, LeaseRefusal, Recorded, SittingKey, SittingState, Store
 from arbiter.supervisor.children import Child, Command
 from arbiter.supervisor.redis import EmbeddedRedis
 from arbiter.supervisor.rundir import RunDirectory
-from arbiter.tournament import CelerySender, Desk
+from arbiter.tournament import CelerySender, Desk, Grant
 from tests.cage.support import make_bot, open_folder
 from tests.patience import PATIENCE
+from tests.ports import reserved_port
 from tests.telemetry.test_telemetry import get
 from tests.tournament.support import ID
-from tests.workers.test_work import LOWEST, REPOSITORY, SILENT, SLOW, Deliberate, create, until
+from tests.workers.test_work import LOWEST, REPOSITORY, SILENT, Deliberate, create, until
 
 KEYS = [SittingKey(ID, 0, number) for number in range(4)]
 
@@ -141,22 +142,43 @@ def at(
     asyncio.run(run())
 
 
+class Gated(Desk):
+    """Leases a sitting when a test opens its gate: until then its worker goes no further."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._gates = {str(key): threading.Event() for key in KEYS}
+        self.asked: list[SittingKey] = []
+
+    def open(self, *keys: SittingKey) -> None:
+        for key in keys:
+            self._gates[str(key)].set()
+
+    def lease(self, sitting: str, worker: str) -> Grant | LeaseRefusal:
+        self.asked.append(SittingKey.parse(sitting))
+        assert self._gates[sitting].wait(PATIENCE)
+        return super().lease(sitting, worker)
+
+
 def test_a_task_is_acknowledged_when_it_is_played_and_one_is_taken_at_a_time(store: Store, bots: FileVersions) -> None:
     """Taken early or two at once, a killed worker's sittings would be gone from Redis."""
-    create(store, bots, [SLOW, LOWEST, LOWEST, LOWEST])
+    create(store, bots)
+    desk = Gated(store)
 
     async def test(place: Site) -> None:
         for key in KEYS[:2]:
             place.send(key)
         worker = place.start()
-        await until(lambda: place.leased() == KEYS[:1])
+        await until(lambda: KEYS[0] in desk.asked)
         assert place.unacknowledged() == 1
-        await until(lambda: place.leased() == KEYS[1:2])
+        desk.open(KEYS[0])
+        await until(lambda: KEYS[1] in desk.asked and place.recorded() == 1)
         worker.kill()
         await worker.wait()
+        desk.open(KEYS[1])
         assert place.unacknowledged() == 1, "the first is acknowledged, the second waits for its visibility timeout"
 
-    at(store, bots, test)
+    at(store, bots, test, desk=desk)
     assert store.attempts(KEYS[0])[0].outcome is AttemptOutcome.RECORDED
 
 
@@ -180,7 +202,7 @@ def test_what_a_killed_worker_had_played_but_not_reported_counts(store: Store, b
         for key in KEYS[:2]:
             place.send(key)
         worker = place.start()
-        await until(lambda: desk.asked == [str(KEYS[0])] and place.leased() == KEYS[:2])
+        await until(lambda: str(KEYS[0]) in desk.asked and place.leased() == KEYS[:2])
         assert place.recorded() == 0
         worker.kill()
         await worker.wait()
@@ -201,8 +223,11 @@ def test_nothing_but_tasks_is_kept_in_redis(store: Store, bots: FileVersions) ->
         place.send(KEYS[0])
         place.start()
         await until(lambda: place.recorded() == 1 and not place.unacknowledged())
-        kept = [key.decode() for key in cast("list[bytes]", place.redis.keys("*"))]
-        assert [key for key in kept if not key.startswith(("_kombu.binding", "test.present."))] == []
+        await until(lambda: kept(place) == [])  # but for a moment the locks of who looks for lost tasks
+
+    def kept(place: Site) -> list[str]:
+        names = [key.decode() for key in cast("list[bytes]", place.redis.keys("*"))]
+        return [name for name in names if not name.startswith(("_kombu.binding", "test.present."))]
 
     at(store, bots, test)
 
@@ -270,19 +295,22 @@ def test_a_worker_takes_what_it_has_the_processors_and_runtimes_for(
 
 
 def test_sigterm_lets_it_finish_and_take_nothing_more(store: Store, bots: FileVersions) -> None:
-    create(store, bots, [SLOW, LOWEST, LOWEST, LOWEST])
+    create(store, bots)
+    desk = Gated(store)
 
     async def test(place: Site) -> None:
         for key in KEYS:
             place.send(key)
         worker = place.start()
-        await until(lambda: bool(list(place.folder.glob("s-*"))))
+        await until(lambda: bool(desk.asked))
         worker.terminate()
+        await until(lambda: "ask again to hurry" in place.said())
+        desk.open(*KEYS)
         async with asyncio.timeout(PATIENCE):
             assert await worker.wait() == 0
         assert place.unacknowledged() == 0
 
-    at(store, bots, test)
+    at(store, bots, test, desk=desk)
     assert store.progress(ID).sittings == {
         SittingState.PLANNED: 3,
         SittingState.LEASED: 0,
@@ -384,8 +412,6 @@ def test_a_worker_that_waits_for_redis_stops_when_it_is_told_to(store: Store, bo
 
 def test_a_worker_tells_whether_it_is_ready_and_what_it_did(store: Store, bots: FileVersions) -> None:
     create(store, bots)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
 
     async def test(place: Site) -> None:
         place.start(ARBITER_METRICS=address, ARBITER_LOG_FORMAT="json")
@@ -405,10 +431,13 @@ def test_a_worker_tells_whether_it_is_ready_and_what_it_did(store: Store, bots: 
         assert values["hearts_mean_decision_seconds_count"] == 4
         assert values["hearts_mean_batch_answers_count"] == 4
         assert values["hearts_worker_busy"] == 0
+        await until(lambda: "RECORDED" in place.said())  # which it hears of after it was written down
         lines = [json.loads(line) for line in place.said().splitlines()]
         assert [line["sitting"] for line in lines if "RECORDED" in line["message"]] == [str(KEYS[0])]
 
-    at(store, bots, test, with_redis=False)
+    with reserved_port() as port:
+        address = f"127.0.0.1:{port}"
+        at(store, bots, test, with_redis=False)
 
 
 def test_routes_are_every_set_of_needs_the_most_demanding_first() -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import arbiter
 from arbiter.api.worker.v1 import worker_pb2 as pb
 from arbiter.cage import BotLoad, Load
 from arbiter.compression import compress
+from arbiter.match import Clock
 from arbiter.packages import FileVersions
 from arbiter.service import WorkerServer, WorkerTokens
 from arbiter.store import (
@@ -75,10 +75,12 @@ def bots(tmp_path: Path) -> FileVersions:
 
 
 def create(
-    store: Store, bots: FileVersions, folders: Sequence[Path] = (LOWEST,) * 4, clock: Mapping[str, float] | None = None
+    store: Store, bots: FileVersions, folders: Sequence[Path] = (LOWEST,) * 4, hard_stops: Mapping[int, float] = {}
 ) -> None:
-    """A tournament of one match between these bots."""
-    spec = spec_of(boards=1, clock=clock or {})
+    """A tournament of one match between these bots, in which a clock runs out only where its hard stop is given."""
+    patient = Clock(start_up=PATIENCE, bank=PATIENCE, hard_stop=PATIENCE)
+    clocks = tuple(replace(patient, hard_stop=hard_stops.get(index, PATIENCE)) for index in range(len(folders)))
+    spec = replace(spec_of(boards=1), clocks=clocks)
     entrants = [Entrant(index, f"bot{index}", bots.put(path).digest, {}) for index, path in enumerate(folders)]
     tournament, matches = plan_tournament(ID, spec, entrants, START)
     store.create_tournament(tournament, entrants, matches, 4)
@@ -392,7 +394,7 @@ def test_a_starved_sitting_is_void_counted_for_whose_time_was_up_and_played_thre
                 await place.worker.work(FIRST)
 
     with open_folder() as folder:
-        create(store, bots, [LOWEST, LOWEST, make_bot(folder / "silent", SILENT), LOWEST], clock={"hard_stop": 0.5})
+        create(store, bots, [LOWEST, LOWEST, make_bot(folder / "silent", SILENT), LOWEST], hard_stops={2: 0.5})
         at_work(test, store, bots)
     attempts = store.attempts(KEY)
     assert [attempt.outcome for attempt in attempts] == [AttemptOutcome.INFRASTRUCTURE] * 3
@@ -404,7 +406,6 @@ def test_a_starved_sitting_is_void_counted_for_whose_time_was_up_and_played_thre
 
 
 def test_a_sitting_whose_lease_was_lost_is_dropped(store: Store, bots: FileVersions) -> None:
-    create(store, bots, [SLOW, LOWEST, LOWEST, LOWEST])
     desk = Desk(store, lease=timedelta(seconds=1))
 
     async def test(place: Workplace) -> None:
@@ -418,19 +419,17 @@ def test_a_sitting_whose_lease_was_lost_is_dropped(store: Store, bots: FileVersi
         assert place.reports() == []
         assert place.left() == []
 
-    at_work(test, store, bots)
+    with open_folder() as folder:
+        create(store, bots, [make_bot(folder / "silent", SILENT), LOWEST, LOWEST, LOWEST])
+        at_work(test, store, bots)
     assert [attempt.outcome for attempt in store.attempts(KEY)] == [AttemptOutcome.LOST, AttemptOutcome.RUNNING]
 
 
 @pytest.mark.parametrize("state", [TournamentState.PAUSED, TournamentState.CANCELLED])
 def test_a_sitting_ends_with_its_tournament_however_long_a_bot_thinks(
-    store: Store, bots: FileVersions, tmp_path: Path, state: TournamentState
+    store: Store, bots: FileVersions, state: TournamentState
 ) -> None:
     """fastchess#343."""
-    silent = tmp_path / "silent"
-    shutil.copytree(LOWEST, silent)
-    (silent / "bot.py").write_text(SILENT)
-    create(store, bots, [silent, LOWEST, LOWEST, LOWEST], {"bank": 500, "hard_stop": 500})
 
     async def test(place: Workplace) -> None:
         desk = Desk(store)
@@ -441,27 +440,31 @@ def test_a_sitting_ends_with_its_tournament_however_long_a_bot_thinks(
             await working
         assert (place.reports(), place.left(), desk.live) == ([], [], {})
 
-    at_work(test, store, bots)
+    with open_folder() as folder:
+        create(store, bots, [make_bot(folder / "silent", SILENT), LOWEST, LOWEST, LOWEST])
+        at_work(test, store, bots)
     assert [attempt.outcome for attempt in store.attempts(KEY)] == [AttemptOutcome.RECALLED]
     assert store.planned(ID)[0] == KEY
 
 
 def test_a_lease_is_renewed_while_it_is_played(store: Store, bots: FileVersions) -> None:
-    create(store, bots, [SLOW, LOWEST, LOWEST, LOWEST])
     desk = Desk(store, lease=timedelta(seconds=0.5))
     ends: set[datetime] = set()
 
     async def test(place: Workplace) -> None:
         async with place.arbiter(desk):
             working = asyncio.ensure_future(place.worker.work(FIRST))
-            while not working.done():
+            while len(ends) < 4:
+                assert not working.done()
                 ends.update(lease.expires_at for lease in store.leases(ID))
                 await asyncio.sleep(0.01)
-            await place.worker.reported()
+            place.worker.hurry()
+            await working
 
-    at_work(test, store, bots)
-    assert len(ends) >= 3, "renewed every 0.1 s in a sitting that takes 0.5 s at the least"
-    assert store.progress(ID).recorded == 1
+    with open_folder() as folder:
+        create(store, bots, [make_bot(folder / "silent", SILENT), LOWEST, LOWEST, LOWEST])
+        at_work(test, store, bots)
+    assert [attempt.note for attempt in store.attempts(KEY)] == ["its worker was stopped"]
 
 
 def test_a_worker_that_is_hurried_gives_its_sitting_back_and_takes_no_other(store: Store, bots: FileVersions) -> None:

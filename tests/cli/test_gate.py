@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from arbiter.cli import gate_text
+from arbiter.cli.gate_outputs import Outputs, tell
 from arbiter.cli.gate_text import to_dict
 from arbiter.cli.ranking_text import probability
 from arbiter.service.gate_messages import report_message
@@ -123,6 +124,14 @@ def test_the_plain_estimate_stands_beside_every_verdict(report: GateReport) -> N
         assert probability(report.plain.superiority) in text
     evidence = report.for_delta1.evidence
     assert f"LLR {evidence:+.2f}, limits -2.94 and 2.94" in plain_text(report)
+
+
+@pytest.mark.parametrize(("report", "status"), [(PASSED, 0), (FAILED, 1), (FAULTS, 1), (STOPPED, 3), (EMPTY, 3)])
+def test_each_verdict_has_its_exit_status(
+    report: GateReport, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
+    assert tell(report_message(report), Outputs(None, None, None), 1.0) == status
 
 
 def test_betting_shows_both_gamblers() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
-from arbiter.deals import commitment
-from arbiter.engine import Card, Suit
-from arbiter.match import Replay, ReplayError, check_planned, verify_replay
+from arbiter.deals import Seatings, SeatingsKind, commitment
+from arbiter.engine import Card, Suit, rule_set
+from arbiter.match import FaultPolicy, MatchFormat, Replay, ReplayError, check_planned, verify_replay
 from tests.match.replays import Lines, changed, recorded
 from tests.match.support import DEAL_SEED
 
@@ -513,6 +513,36 @@ def test_what_was_not_changed_is_not_refused(kind: str) -> None:
     replay = changed(kind, lambda lines: None)
     verify_replay(replay, DEAL_SEED, commitment(DEAL_SEED))
     check_planned(replay, recorded(kind).plan)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sitting": "test/0/1"}, "the sitting is test/0/0, but test/0/1 was planned"),
+        ({"format": MatchFormat.GAME}, "the match format is hands, but game was planned"),
+        ({"boards": 5}, "the number of boards is 4, but 5 was planned"),
+        ({"seating": 1}, "the seating is 0, but 1 was planned"),
+        ({"seatings": Seatings(SeatingsKind.ALL)}, "the kind of seatings is rotations, but all was planned"),
+        ({"seatings": Seatings(SeatingsKind.RANDOM, 3)}, "the kind of seatings is rotations, but random was planned"),
+        ({"early_end": True}, "early_end is False, but True was planned"),
+        ({"fault_policy": FaultPolicy.PENALTY}, "the fault policy is stand_in, but penalty was planned"),
+        ({"fault_limit": 3}, "the fault limit is 1000, but 3 was planned"),
+        ({"rules": replace(rule_set("black_lady"), target=50)}, "rule set parameter 'target' is 100, but 50 was"),
+    ],
+)
+def test_a_sitting_that_was_planned_otherwise_proves_nothing(change: dict[str, Any], message: str) -> None:
+    """Honest, and of another plan."""
+    replay = changed("hands", lambda lines: None)
+    with pytest.raises(ReplayError) as caught:
+        check_planned(replay, replace(recorded("hands").plan, **change))
+    assert str(caught.value).startswith(message)
+
+
+def test_so_many_drawn_seatings_as_were_planned() -> None:
+    plan = replace(recorded("hands").plan, seatings=Seatings(SeatingsKind.RANDOM, 3))
+    replay = changed("hands", lambda lines: lines[0].update(seatings=2))
+    with pytest.raises(ReplayError, match="the number of drawn seatings is 2, but 3 was planned"):
+        check_planned(replay, plan)
 
 
 def test_the_messages_tell_the_kinds_apart() -> None:

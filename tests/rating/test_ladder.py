@@ -183,6 +183,7 @@ def test_a_few_lucky_hands_do_not_outrank_many() -> None:
     assert not rated["new"].provisional
     assert rated["new"].value > rated["a"].value
     assert (rated["a"].rank, rated["new"].rank) == (1, 2)
+    assert list(rated)[:2] == ["a", "new"]
 
 
 def test_a_version_twice_at_one_table_is_compared_with_the_others_alone() -> None:
@@ -235,6 +236,27 @@ def test_two_hundred_versions_and_many_tables_fit_at_once() -> None:
     rated = ladder({key: key for key in skills}, simulated(chance, skills, 8000))
     values = [rated[key].value for key in skills]
     assert statistics.correlation(values, list(skills.values())) > 0.95
+
+
+def test_equals_share_a_rank_and_the_next_one_counts_them() -> None:
+    chance = random.Random(7)
+    found = []
+    for _ in range(40):
+        best, other = chance.sample(range(12), 2)
+        for one, two in (("a", "b"), ("b", "a")):
+            found.append(TableResult((one, two, "c", "d"), (best, other, 20 + best, 40 + other), 4))
+    rated = ladder({player: player for player in "abcd"}, found)
+    assert [rated[player].rank for player in "abcd"] == [1, 1, 3, 4]
+
+
+def test_many_comparisons_settle_no_rank_among_equals() -> None:
+    """Each of six equals may be any rank; at most 5 % of their intervals leave one out, and no more by chance."""
+    whole = [
+        rating.ranks == (1, 6)
+        for number in range(60)
+        for rating in ladder(NAMES, simulated(random.Random(number), dict.fromkeys(PLAYERS, 0.0), 60)).values()
+    ]
+    assert statistics.mean(whole) >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 60)
 
 
 def test_open_ranks_hold_the_true_ones_and_part_what_is_far_apart() -> None:

@@ -153,6 +153,7 @@ def test_only_the_attempt_that_holds_the_lease_can_renew_it(store: Store) -> Non
     assert not store.renew(KEY, 1, after(30), TERM), "expired"
     leased(store, KEY, "w2", 30)
     assert not store.renew(KEY, 1, after(31), TERM), "another's"
+    assert (store.holds(KEY, 1), store.holds(KEY, 2)) == (False, True)
     store.record(KEY, 2, result(KEY), after(32))
     assert not store.renew(KEY, 2, after(33), TERM), "recorded"
 

@@ -50,10 +50,13 @@ def test_a_request_is_known_again(store: Store) -> None:
 
 def test_an_id_stands_for_one_request(store: Store) -> None:
     assert do(store, RETIRE)
-    other = Request("ada", "one", "RetireVersion", "ducker@2")
-    for ask in (store.requests.done, lambda request: do(store, request)):
-        with pytest.raises(NameTaken, match="request id 'one' was used for RetireVersion ducker@1"):
-            ask(other)
+    for other in (
+        Request("ada", "one", "RetireVersion", "ducker@2"),
+        Request("ada", "one", "ladder.leave", "ducker@1"),
+    ):
+        for ask in (store.requests.done, lambda request: do(store, request)):
+            with pytest.raises(NameTaken, match="request id 'one' was used for RetireVersion ducker@1"):
+                ask(other)
 
 
 def test_no_id_is_never_known_and_others_have_a_form(store: Store) -> None:

@@ -180,6 +180,20 @@ def test_everyone_plays_and_newcomers_first(store: Store, ladder: str) -> None:
     assert all(0 not in match.entrants for match in store.matches(ladder)[12:]), "in the place of its elder"
 
 
+def test_the_least_certain_goes_first_once_nobody_is_new(store: Store, ladder: str) -> None:
+    fay = enter(store, "fay").index
+    assert extend_ladder(store, ladder, 24)
+    other = create(store, "ladder-2b3c").id  # where all but fay have results
+    for owner in SKILLS:
+        enter(store, owner, ladder=other)
+    play_matches(store, 6, ladder=other)
+    plan = LadderPlan.read(store, ladder)
+    counts = Counter(index for match in plan.matches for index in match.entrants)
+    assert min(counts.values()) > 8
+    assert max(counts.values()) - min(counts.values()) <= 2
+    assert [fay in group for group in plan.next_groups(3)] == [True] * 3
+
+
 def test_what_was_taken_back_is_planned_no_more(store: Store, ladder: str) -> None:
     store.leave(ladder, 4)
     assert extend_ladder(store, ladder, 40)

@@ -14,9 +14,19 @@ from arbiter.deals import commitment
 from arbiter.engine import rule_set
 from arbiter.match import MatchFormat
 from arbiter.packages import FileVersions
-from arbiter.store import BotLog, Entrant, HandTally, Match, SeatResult, SittingResult, Store
+from arbiter.store import (
+    BotLog,
+    Entrant,
+    HandTally,
+    Match,
+    Quota,
+    SeatResult,
+    SittingResult,
+    Store,
+    Submission,
+    VersionState,
+)
 from arbiter.tournament.evidence import ladder_ratings
-from arbiter.tournament.gate_request import GateBot
 from arbiter.tournament.ladder_top import ladder_top
 from tests.tournament.gates import make_bots
 from tests.tournament.support import START
@@ -59,8 +69,19 @@ class Ladder:
         result = SittingResult(tuple(scores), tallies, (), logs, text, hashlib.sha256(text).hexdigest(), boards, 1.0)
         self.store.record(key, lease.attempt, result, START)  # type: ignore[union-attr]  # a refusal has none
 
-    def top(self, count: int, *, but: Sequence[str] = ()) -> list[GateBot]:
-        return ladder_top(self.store, self.contents, RULES, MatchFormat.HANDS, count, but=but)
+    def submit(self, name: str, owner: str) -> None:
+        """Let a bot be a submitted version that is active."""
+        bot, _, number = name.partition("@")
+        digest = self.store.entrants(LADDER)[list(POINTS).index(name)].digest
+        self.store.versions.receive(Submission(owner, bot, name.replace("@", "-"), digest, 1), Quota(), START)
+        for state in (VersionState.BUILDING, VersionState.VALIDATING, VersionState.ACTIVE):
+            built = digest if state is VersionState.VALIDATING else ""
+            self.store.versions.move(bot, int(number), state, START, built=built)
+
+    def top(self, count: int, *, but: Sequence[str] = (), not_of: Sequence[str] = ()) -> list[str | None]:
+        found = ladder_top(self.store, self.contents, RULES, MatchFormat.HANDS, count, but=but, not_of=not_of)
+        assert [bot.name for bot in found] == [(bot.folder / "made_for").read_text() for bot in found]
+        return [bot.name for bot in found]
 
 
 @pytest.fixture
@@ -78,6 +99,13 @@ def test_one_version_of_each_bot_by_what_its_results_make_sure(ladder: Ladder) -
     ratings = ladder_ratings(ladder.store, RULES, MatchFormat.HANDS).values()
     by_value = max(ratings, key=lambda rating: rating.value)
     assert by_value.hands == 6, "few hands that went well, by which nobody is best"
-    best = ["alpha@2", "lucky@1", "bravo@1"]
-    assert [(bot.name, (bot.folder / "made_for").read_text()) for bot in ladder.top(3)] == [(one, one) for one in best]
-    assert [bot.name for bot in ladder.top(9, but=["lucky"])] == ["alpha@2", "bravo@1", "charlie@1", "delta@1"]
+    assert ladder.top(3) == ["alpha@2", "lucky@1", "bravo@1"]
+    assert ladder.top(9, but=["lucky"]) == ["alpha@2", "bravo@1", "charlie@1", "delta@1"]
+
+
+def test_neither_bots_of_who_asks_nor_what_was_retired(ladder: Ladder) -> None:
+    for name, owner in (("alpha@1", "ada"), ("alpha@2", "ada"), ("bravo@1", "bob")):
+        ladder.submit(name, owner)
+    assert ladder.top(9, not_of=["ada"]) == ["lucky@1", "bravo@1", "charlie@1", "delta@1"]
+    ladder.store.versions.move("alpha", 2, VersionState.RETIRED, START)
+    assert ladder.top(3) == ["alpha@1", "lucky@1", "bravo@1"]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arbiter.store import AttemptFacts, AttemptOutcome, SittingKey
-from arbiter.tournament.outliers import WorkerReport, at_least, worker_reports
+from arbiter.tournament.outliers import CHANCE, Share, WorkerReport, at_least, worker_reports
 
 WORKERS = [f"w{number}" for number in range(4)]
 TIMES = tuple((entrant, 0.01 * (entrant + 1), 10) for entrant in range(4))
@@ -66,6 +66,14 @@ def test_a_worker_that_is_worse_in_one_thing_is_marked_for_that_alone(kind: str)
     marked = {part for part in ("lost", "faulty", "slow") if getattr(found["w2"], part).outlying}
     assert marked == {kind}
     assert getattr(found["w2"], kind).bad == 10
+
+
+def test_chance_is_shared_by_all_comparisons() -> None:
+    """Four bad sittings of one worker's 40 and of 160 in all come once in 300 times, but there are twelve questions."""
+    for bad, marked in ((4, False), (6, True)):
+        attempts = [replace(each, faults=int(each.key.match in range(80, 80 + bad))) for each in all_sound()]
+        assert by_worker(attempts)["w2"].faulty == Share(bad, 40, outlying=marked)
+        assert at_least(bad, 40, bad, 160) < CHANCE
 
 
 def test_bots_that_fail_everywhere_mark_no_worker() -> None:

@@ -99,6 +99,8 @@ def test_commitments_are_there_before_a_sitting_can_be_leased_and_seeds_wait_for
 ) -> None:
     create(store, SWISS)
     play_stage(store, desk)
+    assert store.progress(ID).done
+    assert published_deals(store, ID).seed is None, "all is played that is planned so far"
     write_next_stage(store, ID)
     public = published_deals(store, ID)
     assert [deal_set.deal_seed is None for deal_set in public.deal_sets] == [False, False, True, True]

@@ -211,6 +211,21 @@ def test_the_confidence_sequence_and_the_test_agree(given_blocks: list[list[floa
     assert high <= wide[1]
 
 
+@pytest.mark.parametrize("error", [0.05, 0.5])
+def test_each_end_of_the_confidence_sequence_has_half_of_the_error(error: float) -> None:
+    values, stake = [20.0, 21.0] * 6, 0.5 / (4 + 0.25)
+    ends = betting().after(values).interval(error)[0], -betting().after([-value for value in values]).interval(error)[1]
+    for end in ends:
+        staked = min(stake, 0.9 / (end + BOUND))
+        assert math.prod(1 + staked * (value - end) for value in values) == pytest.approx(2 / error)
+
+
+def test_no_observation_costs_more_than_nine_tenths_of_the_wealth() -> None:
+    bold = Betting(HALF, BOUND, spread=0.01)
+    assert bold.after([-BOUND]).wealth1 == pytest.approx(math.log(0.1))
+    assert bold.after([BOUND]).wealth0 == pytest.approx(math.log(0.1))
+
+
 def test_the_confidence_sequence_closes_in_on_the_mean() -> None:
     drawn = normal_blocks(random.Random(5), 0.7, 200)
     test, widths = betting(), []

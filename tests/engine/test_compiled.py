@@ -12,6 +12,9 @@ import pytest
 
 from arbiter.engine.build import GROUPS, StaleBuildError, is_compiled, library_name
 
+# The compiler, and the tests that pass compiled, compute for half a minute each: minutes on a crowded machine.
+pytestmark = pytest.mark.timeout(1200)
+
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("arbiter", "docs/rules", "scripts", "tests/engine", "tests/match", "tests/rules", "tests/sdk")
 FILES = ("pyproject.toml", "tests/patience.py")

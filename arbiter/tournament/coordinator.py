@@ -44,6 +44,13 @@ T = TypeVar("T")
 TICK: Final = 0.5
 """Seconds between two looks at the plans when nobody said that something has changed."""
 
+STANDSTILL: Final = 3.0
+"""By how many seconds a rest between two looks has to be too long to be taken for a standstill of the machine."""
+
+HEARING: Final = 2.0
+"""Seconds for which workers are heard after a standstill before a lease expires: they may have stood still as well, and
+could renew none. Each tries to several times in that time."""
+
 LOST_AFTER: Final = 2.0
 """Seconds after which a sitting that was sent, is not leased and is not in its queue counts as lost."""
 
@@ -183,11 +190,14 @@ class Coordinator:
             except (QueueUnreachable, StoreUnavailable) as error:
                 pause = min(MAX_PAUSE, max(0.5, 2 * pause)) * random.uniform(0.8, 1.2)
                 self._on_trouble(f"{error}; trying again in {pause:.1f} s")
+            rest, began = max(TICK, pause), self._steady()
             try:
-                async with asyncio.timeout(max(TICK, pause)):
+                async with asyncio.timeout(rest):
                     await self._changed.wait()
             except TimeoutError:
                 pass
+            if self._steady() - began > rest + STANDSTILL:
+                await asyncio.sleep(HEARING)
 
     async def _keep_leading(self) -> None:
         """Renew the leads beside the work, which may take long."""

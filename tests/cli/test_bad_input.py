@@ -16,7 +16,7 @@ from arbiter.packages import FileVersions
 from arbiter.store import Entrant, Store, TournamentState
 from arbiter.tournament import SpecError
 from tests.cli.conftest import Call, Outcome
-from tests.e2e.support import BOTS, SAMPLES, Place, tournament_file
+from tests.e2e.support import BOTS, SAMPLES, Place, tournament_file, until
 from tests.patience import PATIENCE
 from tests.tournament.support import ID, START, create
 
@@ -234,9 +234,14 @@ def test_a_redis_that_is_not_there(call: Call, running: Path) -> None:
 
 def test_an_interrupted_check_leaves_nothing(place: Place) -> None:
     """Ctrl-C before the plan is written: there is nothing to go on with, and nothing to clean up."""
-    with place.start("tournament", "run", tournament_file(place.data, FOUR)) as run:
-        while not place.run_folders():
-            assert run.poll() is None
+    silent = place.data / "silent"
+    silent.mkdir()
+    (silent / "bot.toml").write_text('[bot]\nname = "silent"\nruntime = "python"\nrun = ["python", "bot.py"]\n')
+    (silent / "bot.py").write_text("import time; time.sleep(1000)\n")
+    # The check does not end by itself.
+    cup = tournament_file(place.data, [*FOUR[:3], silent], clock="start_up = 1000.0")
+    with place.start("tournament", "run", cup) as run:
+        until(lambda: bool(place.run_folders()) or run.poll() is not None, "the bots are started")
         run.terminate()
         output, errors = run.communicate(timeout=PATIENCE)
     assert (run.returncode, output, errors) == (130, "", "")

@@ -26,8 +26,7 @@ from tests.cli.conftest import Call
 from tests.match.replays import lines_of
 from tests.patience import PATIENCE
 
-"""Seconds until a terminal that does not show what it should is given up."""
-
+END = "<what the command wrote ends here>"
 RIGHT, LEFT, DOWN, UP, PAGE_DOWN = "\x1b[C", "\x1b[D", "\x1b[B", "\x1b[A", "\x1b[6~"
 
 
@@ -158,17 +157,19 @@ class Terminal:
         while text not in self.output:
             left = end - time.monotonic()
             assert left > 0, f"never shown: {text!r}; but {self.output!r}"
-            assert self.process.poll() is None or select.select([self._master], [], [], 0)[0], self.output
+            ended = self.process.poll() is not None
             if select.select([self._master], [], [], min(left, 0.2))[0]:
                 self.output += os.read(self._master, 65536).decode(errors="replace")
+            else:
+                assert not ended or text == END, self.output
         shown, _, self.output = self.output.partition(text)
         return shown + text
 
     def ends(self) -> int:
-        """Wait for the command's end; its exit status."""
+        """Wait for the command's end, and for all that it has written; its exit status."""
         status = self.process.wait(PATIENCE)
-        while select.select([self._master], [], [], 0)[0]:
-            self.output += os.read(self._master, 65536).decode(errors="replace")
+        os.write(self._slave, END.encode())  # the kernel hands on in its own time what the command wrote before
+        self.output = self.shows(END).removesuffix(END)
         return status
 
     def mode(self) -> list[object]:

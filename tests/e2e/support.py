@@ -127,8 +127,7 @@ def new_place() -> Iterator[Place]:
             until(lambda: not place.processes(), "every process of the run ends")
         finally:
             for pid in place.processes():
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+                _send(pid, signal.SIGKILL)
 
 
 def is_worker(pid: int) -> bool:
@@ -145,18 +144,45 @@ def bots_of(worker: int) -> list[int]:
     return found[1:]
 
 
-def playing_worker(place: Place, run: subprocess.Popen[str]) -> int:
-    """Wait until a worker of a run plays a sitting, its four bots started; returns its process id."""
-    found: list[int] = []
+@contextmanager
+def held_worker(place: Place, run: subprocess.Popen[str] | None = None) -> Iterator[int]:
+    """Wait until a worker, of a run, plays a sitting, its four bots started; yields its process id.
 
-    def one_plays() -> bool:
-        assert run.poll() is None, f"the run has ended before: {run.communicate()}"
-        # A cage is three processes: bubblewrap outside and inside, and the bot.
-        found[:] = [worker for worker in place.workers() if len(bots_of(worker)) >= 12]
-        return bool(found)
+    It is stopped for as long as this lasts, so that neither the sitting can come to its end nor what it is part of.
+    """
+    held: list[int] = []
 
-    until(one_plays, "a worker plays")
-    return found[0]
+    def plays(worker: int) -> bool:
+        return len(bots_of(worker)) >= 12  # a cage is three processes: bubblewrap outside and inside, and the bot
+
+    def one_is_held() -> bool:
+        if run is not None:
+            assert run.poll() is None, f"the run has ended before: {run.communicate()}"
+        for worker in place.workers():
+            if plays(worker):
+                _stop(worker)
+                if plays(worker):  # still, and from now on
+                    held.append(worker)
+                    return True
+                _send(worker, signal.SIGCONT)
+        return False
+
+    until(one_is_held, "a worker plays")
+    try:
+        yield held[0]
+    finally:
+        _send(held[0], signal.SIGCONT)
+
+
+def interrupt(
+    place: Place, run: subprocess.Popen[str], number: signal.Signals, before: Callable[[], None] = lambda: None
+) -> None:
+    """Send a run a signal that ends it, in the middle of a sitting that is not played on before the run has asked its
+    worker to end; ``before`` is called in the middle of the sitting as well."""
+    with held_worker(place, run) as worker:
+        before()
+        run.send_signal(number)
+        until(lambda: run.poll() is not None or _is_asked_to_end(worker), "the run ends")
 
 
 def until(condition: Callable[[], bool], what: str, why: Callable[[], str] = lambda: "") -> None:
@@ -186,6 +212,22 @@ def resume_arguments(errors: str, how: str = "tournament resume") -> list[str]:
     words = shlex.split(line)[1:]
     at = words.index("--data-dir")
     return words[:at] + words[at + 2 :]
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def _stop(pid: int) -> None:
+    _send(pid, signal.SIGSTOP)
+    until(lambda: _state(pid) in "TZX", "it stops")
+
+
+def _is_asked_to_end(pid: int) -> bool:
+    """Whether a stopped process will find a SIGTERM when it goes on, or is dead."""
+    pending = [line.split()[1] for line in _read(pid, "status").splitlines() if line.startswith(b"ShdPnd:")]
+    return _state(pid) in "ZX" or any(int(mask, 16) >> signal.SIGTERM - 1 & 1 for mask in pending)
 
 
 def _living() -> list[int]:

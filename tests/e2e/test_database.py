@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.support import new_place, playing_worker, standings
+from tests.e2e.support import held_worker, new_place, standings
 from tests.patience import PATIENCE
 from tests.postgres import Postgres
 
@@ -20,13 +20,13 @@ def test_a_run_outlives_its_database_and_comes_to_the_same_standings(
     url = postgres.new(empty=True)
     with new_place() as place:
         process = place.start("tournament", "run", cup, "--json", **{VARIABLE: url})
-        playing_worker(place, process)
-        postgres.end(signal.SIGQUIT)
-        try:
-            assert process.stderr is not None
-            said = process.stderr.readline()
-        finally:
-            postgres.start()
+        with held_worker(place, process):
+            postgres.end(signal.SIGQUIT)
+            try:
+                assert process.stderr is not None
+                said = process.stderr.readline()
+            finally:
+                postgres.start()
         output, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, errors
         assert "trying again in" in said

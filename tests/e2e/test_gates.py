@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.e2e.gates import LEADS_THE_QUEEN, copy_of
-from tests.e2e.support import BOTS, SEED, Place, playing_worker, resume_arguments, until
+from tests.e2e.support import BOTS, SEED, Place, interrupt, resume_arguments, until
 from tests.patience import PATIENCE
 
 SIZE = ("--seatings", "1", "--block-boards", "48", "--max-boards", "288", "--delta1", "2")
@@ -76,8 +76,7 @@ def test_the_bug_mended_passes_the_gate_though_it_is_stopped_in_the_middle(
     junit = tmp_path / "junit.xml"
     command = ("gate", sound, "--against", broken, *FIELD, *SIZE, "--workers", "1", "--junit", junit)
     with place.start(*command) as run:
-        playing_worker(place, run)
-        run.send_signal(signal.SIGTERM)
+        interrupt(place, run, signal.SIGTERM)
         output, errors = run.communicate(timeout=PATIENCE)
     assert run.returncode == 3
     assert output.startswith("no verdict: it was stopped before the test had an answer\n")

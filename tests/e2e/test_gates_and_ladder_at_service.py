@@ -140,7 +140,8 @@ def test_from_the_first_version_to_a_better_one(served: Served, bots: dict[str, 
     assert (report["candidate"], report["baseline"]) == ("mybot@3", "mybot@2")
     assert (report["verdict"], report["reason"]) == ("failed", "bound")
     assert report["opponents"] == ["lowest@1", "lowest@1-2", "lowest@1-3"]
-    assert report["interval_95"][1] < 0
+    # Not its interval's end: that of an estimate which ended the test early reaches 0 once in three hundred runs.
+    assert report["improvement"] < 0
     assert "mybot@3 is taken back, since it did not pass\n" in worse.stderr
     assert served.versions()[3] == "retired"
 
@@ -151,8 +152,8 @@ def test_from_the_first_version_to_a_better_one(served: Served, bots: dict[str, 
     assert (ElementTree.parse(junit).getroot().findtext(".//testcase/system-err") or "").endswith("no model file")
     assert served.versions()[4] == "failed"
 
-    # Nobody could say so soon whether an improvement is 0 or a hundredth.
-    undecided = ("gate", "mybot@1", "--against", "mybot@2", *SIZE, "--delta1", "0.01")
+    # Nobody could say so soon whether an improvement is 0 or a hundredth, and the boards do not come to their end.
+    undecided = ("gate", "mybot@1", "--against", "mybot@2", *SIZE, "--delta1", "0.01", "--max-boards", "2880")
     with begun(served.settings(), *undecided) as stopped:
         until(served.plays_a_gate, "the gate is played")
         stopped.send_signal(signal.SIGTERM)

@@ -10,7 +10,7 @@ import pytest
 
 from arbiter.cli.ladder_run import enter_here, make_ladder
 from arbiter.store import Store
-from tests.e2e.support import SAMPLES, Place, new_place, playing_worker, until
+from tests.e2e.support import SAMPLES, Place, interrupt, new_place, until
 from tests.patience import PATIENCE
 
 
@@ -29,8 +29,7 @@ def test_a_ladder_is_entered_played_stopped_and_gone_on_with(fresh: Place) -> No
         assert enter_here(fresh.data, str(SAMPLES / name), "", False).entry.name == f"{name}@1"
 
     with fresh.start("ladder", "run", "--workers", "1", "--json") as run:
-        playing_worker(fresh, run)
-        run.send_signal(signal.SIGTERM)
+        interrupt(fresh, run, signal.SIGTERM)
         output, errors = run.communicate(timeout=PATIENCE)
     assert (run.returncode, "Nothing that was recorded is lost" in errors) == (0, True), errors
     until(lambda: not fresh.processes(), "workers, Redis, cages and bots end with the run")
@@ -42,7 +41,7 @@ def test_a_ladder_is_entered_played_stopped_and_gone_on_with(fresh: Place) -> No
     after = matches(played.stdout)
     assert set(after) == {"lowest@1", "uniform@1", "careful@1", "batch@1"}
     assert all(after[name] > before[name] for name in after), "it goes on where it stopped"
-    assert fresh.processes() == []
+    until(lambda: not fresh.processes(), "workers, Redis, cages and bots end with the run")
 
 
 def matches(leaderboard: str) -> dict[str, int]:

@@ -66,10 +66,11 @@ def test_links_that_are_cut_or_slow_cost_time_and_nothing_else(postgres: Postgre
                 return len(found.bots(f"worker-{worker}")) >= 12
 
             cuts = Cuts(net, plays, lambda: store.progress(newest()).sittings[SittingState.RECORDED])
-            ids = found.play(cup, cuts.once)
+            ids = []
+            while cuts.left:  # one tournament is enough, unless it was over before this looked
+                ids += found.play(cup, cuts.once)
             net.heal(1)  # the others may have played everything meanwhile
-            assert cuts.left == [], "every cut was made"
             books = check_books(store, size, calm, ids)
-        assert books.sittings == 20
+        assert books.sittings == 20 * len(ids)
         found.end()
         until(lambda: not found.place.processes(), "nothing outlives the service", found.place.described)

@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,8 @@ from tests.e2e.support import (
     SAMPLES,
     Place,
     bots_of,
-    playing_worker,
+    held_worker,
+    interrupt,
     resume_arguments,
     standings,
     tournament_file,
@@ -40,9 +43,11 @@ def recorded(place: Place, tournament: str) -> int:
         return store.progress(tournament).recorded
 
 
-def end(place: Place, process: subprocess.Popen[str], number: signal.Signals) -> str:
-    """Send a run a signal that ends it; returns what it wrote to stderr before it ended."""
-    process.send_signal(number)
+def end(
+    place: Place, process: subprocess.Popen[str], number: signal.Signals, before: Callable[[], None] = lambda: None
+) -> str:
+    """Interrupt a run, as `interrupt` does; returns what it wrote to stderr before it ended."""
+    interrupt(place, process, number, before)
     output, errors = process.communicate(timeout=PATIENCE)
     assert output == ""
     assert "Traceback" not in errors
@@ -56,8 +61,9 @@ def end(place: Place, process: subprocess.Popen[str], number: signal.Signals) ->
     return errors
 
 
-def check_in_use(place: Place, process: subprocess.Popen[str], tournament: str) -> None:
+def check_in_use(place: Place, process: subprocess.Popen[str]) -> None:
     """Nobody else takes up what a run has; the run is stopped meanwhile, so that it can't come to its end first."""
+    tournament = newest(place)
     process.send_signal(signal.SIGSTOP)
     second = place.run("tournament", "resume", tournament)
     assert (second.returncode, second.stdout) == (2, "")
@@ -83,9 +89,9 @@ def test_a_worker_killed_in_mid_sitting_costs_time_and_nothing_else(
     place: Place, cup: Path, request: pytest.FixtureRequest
 ) -> None:
     with place.start("tournament", "run", cup, "--json") as run:
-        worker = playing_worker(place, run)
-        bots = bots_of(worker)
-        os.kill(worker, signal.SIGKILL)
+        with held_worker(place, run) as worker:
+            bots = bots_of(worker)
+            os.kill(worker, signal.SIGKILL)
         tournament = newest(place)
         until(lambda: not set(bots) & set(place.processes()), "its bots end with it")
 
@@ -111,12 +117,10 @@ def test_a_worker_that_is_frozen_for_a_while_costs_no_bot_its_game(
 ) -> None:
     """The machine of a worker may stand still, such as while it is moved: CodinGame/codingame-game-engine#78."""
     bots = [SAMPLES / "uniform", BOTS / "slow", SAMPLES / "uniform", SAMPLES / "lowest"]
-    cup = tournament_file(tmp_path, bots, clock="hard_stop = 1.0\nmargin = 0")
+    cup = tournament_file(tmp_path, bots, clock="hard_stop = 2.5\nmargin = 0")
     with place.start("tournament", "run", cup, "--json") as run:
-        worker = playing_worker(place, run)
-        os.kill(worker, signal.SIGSTOP)
-        time.sleep(3.0)  # longer than the hard stop, shorter than a lease
-        os.kill(worker, signal.SIGCONT)
+        with held_worker(place, run):
+            time.sleep(3.0)  # longer than the hard stop, shorter than a lease
         output, _ = run.communicate(timeout=PATIENCE)
     assert run.returncode == 0
     assert standings(output) == undisturbed
@@ -128,7 +132,7 @@ def test_one_worker_and_four_come_to_the_same_last_digit(place: Place, cup: Path
     tournament = newest(place)
     with Store.open(place.data / "arbiter.db") as store:
         assert standings(json.dumps(report(store, tournament).to_dict())) == undisturbed
-    assert place.processes() == []
+    until(lambda: not place.processes(), "workers, Redis, cages and bots end with the run", place.described)
     assert place.run_folders() == []
     check_page(outcome.stdout, tournament, place.data)
 
@@ -140,10 +144,8 @@ def test_a_run_that_is_ended_in_any_way_goes_on_where_it_was(
     done = 0
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         with place.start(*command) as run:
-            playing_worker(place, run)
-            if number is signal.SIGKILL:
-                check_in_use(place, run, newest(place))
-            errors = end(place, run, number)
+            is_kill = number is signal.SIGKILL
+            errors = end(place, run, number, partial(check_in_use, place, run) if is_kill else lambda: None)
         tournament = newest(place)
         assert recorded(place, tournament) >= done
         done = recorded(place, tournament)
@@ -173,7 +175,6 @@ def test_a_knockout_killed_in_its_second_stage_comes_to_the_same_plan_and_standi
         until(lambda: len(store.tournaments()) == before + 1, "the plan is written")
         second = store.tournaments()[0].id
         until(lambda: len(store.matches(second)) == 2, "the final is planned")
-        playing_worker(place, run)
         end(place, run, signal.SIGKILL)
     outcome = place.run("tournament", "resume", second, "--json")
     assert (outcome.returncode, outcome.stderr) == (0, "")

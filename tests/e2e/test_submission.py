@@ -18,9 +18,8 @@ from pathlib import Path
 import pytest
 
 from arbiter.service import tls
-from tests.e2e.support import COMMAND, REPOSITORY, SAMPLES, Place, bots_of, environment, new_place, until
-
-TIMEOUT = 90.0
+from tests.e2e.support import COMMAND, REPOSITORY, SAMPLES, Place, bots_of, environment, held_worker, new_place, until
+from tests.patience import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +61,7 @@ def service(place: Place, port: str = "0") -> Iterator[tuple[str, str]]:
         yield address, certificate
     finally:
         process.terminate()
-        _, rest = process.communicate(timeout=TIMEOUT)
+        _, rest = process.communicate(timeout=PATIENCE)
     assert (process.returncode, "Traceback" in rest, "Warning" in rest) == (0, False, False), rest
 
 
@@ -87,7 +86,7 @@ def test_from_a_clean_machine_to_an_active_version(place: Place, base: Path, tmp
 
         def arbiter(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
             return subprocess.run(
-                [base, *arguments], env=clean, capture_output=True, text=True, timeout=TIMEOUT, cwd=tmp_path
+                [base, *arguments], env=clean, capture_output=True, text=True, timeout=PATIENCE, cwd=tmp_path
             )
 
         submitted = arbiter("bot", "submit", bot, "--wait", "--message", "first try")
@@ -136,7 +135,7 @@ def test_from_a_clean_machine_to_an_active_version(place: Place, base: Path, tmp
 def test_two_submissions_at_once_in_one_folder_both_come_to_an_end(fresh: Place) -> None:
     """One of them holds the versions first, and is not there for the other's."""
     running = [fresh.start("bot", "submit", SAMPLES / name) for name in ("lowest", "uniform")]
-    said = [process.communicate(timeout=TIMEOUT) for process in running]
+    said = [process.communicate(timeout=PATIENCE) for process in running]
     assert [process.returncode for process in running] == [0, 0], said
     assert [output for output, _ in said] == ["lowest@1 is active\n", "uniform@1 is active\n"]
 
@@ -150,11 +149,14 @@ def test_a_competition_from_submissions_to_standings(fresh: Place, tmp_path: Pat
     listed = "".join(f'[[entrants]]\nbot = "{name}"\n' for name in ("careful", "batch@1"))
     cup.write_text('name = "cup"\nworkers = 2\n[match]\nboards = 64\n[entry]\n' + listed)
 
+    def settings(owner: str, address: str, certificate: str) -> dict[str, str]:
+        where = {"ARBITER_SERVER": address, "ARBITER_CA": certificate, "ARBITER_API_TOKEN": tokens[owner]}
+        return environment(fresh.temporary) | where
+
     def caller(address: str, certificate: str) -> Callable[..., subprocess.CompletedProcess[str]]:
         def call(owner: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-            settings = {"ARBITER_SERVER": address, "ARBITER_CA": certificate, "ARBITER_API_TOKEN": tokens[owner]}
-            clean = environment(fresh.temporary) | settings
-            return subprocess.run([*COMMAND, *arguments], env=clean, capture_output=True, text=True, timeout=TIMEOUT)
+            clean = settings(owner, address, certificate)
+            return subprocess.run([*COMMAND, *arguments], env=clean, capture_output=True, text=True, timeout=PATIENCE)
 
         return call
 
@@ -181,8 +183,8 @@ def test_a_competition_from_submissions_to_standings(fresh: Place, tmp_path: Pat
         def bots() -> list[int]:
             return [bot for worker in fresh.workers() for bot in bots_of(worker)]
 
-        until(lambda: bool(bots()), "it is played")
-        paused = call("hal", "service", "pause", tournament)
+        with held_worker(fresh):
+            paused = call("hal", "service", "pause", tournament)
         assert (paused.returncode, paused.stderr) == (0, f"{tournament} is paused\n")
         until(lambda: not bots(), "nothing is played while it is paused")
         assert call("eve", "service", "watch", tournament).stderr.endswith(f"{tournament} is paused\n")
@@ -192,9 +194,15 @@ def test_a_competition_from_submissions_to_standings(fresh: Place, tmp_path: Pat
     until(lambda: not fresh.processes(), "nothing outlives the service")
     with service(fresh) as (address, certificate):
         call = caller(address, certificate)
-        followed = call("eve", "service", "watch", tournament)
-        assert (followed.returncode, followed.stderr.splitlines()[-1]) == (0, f"{tournament} is completed")
-        assert re.match(rf"{tournament} is running: \d+ of \d+ sittings, ", followed.stderr)
+        watch = [*COMMAND, "service", "watch", tournament]
+        with subprocess.Popen(
+            watch, env=settings("eve", address, certificate), stderr=subprocess.PIPE, text=True
+        ) as watching:
+            assert watching.stderr is not None
+            with held_worker(fresh):  # so that it is not completed before it is followed
+                assert re.match(rf"{tournament} is running: \d+ of \d+ sittings, ", watching.stderr.readline())
+            assert watching.stderr.read().splitlines()[-1] == f"{tournament} is completed"
+        assert watching.returncode == 0
         shown = call("eve", "service", "standings", "cup-").stdout
         assert re.search(r"\b1\b.*\b(careful|batch)@1\b", shown)
         replay = tmp_path / "replay.jsonl"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
 
@@ -35,6 +37,7 @@ def haste(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks at the plan come quickly; what happens at them is the same. What a test takes out of the queue and has not
     leased yet is not sent again, however slow the machine."""
     monkeypatch.setattr(coordinator, "TICK", 0.05)
+    monkeypatch.setattr(coordinator, "HEARING", 0.1)
     monkeypatch.setattr(coordinator, "LOST_AFTER", PATIENCE)
     monkeypatch.setattr(coordinator, "MAX_PAUSE", 0.1)
     monkeypatch.setattr(coordinator, "MIN_WINDOW", 4)
@@ -56,16 +59,56 @@ def desk(store: Store) -> Desk:
     return lasting_desk(store)
 
 
+class Clock:
+    """The time of a machine that stands still for once, in a rest of the coordinator's, when it is told to."""
+
+    def __init__(self) -> None:
+        self.stand_still = False
+        self.over = asyncio.Event()
+        """It did, and the coordinator goes on."""
+        self._gone = 0.0
+        self._rests = False
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + timedelta(seconds=self._gone)
+
+    def steady(self) -> float:
+        found = time.monotonic() + self._gone
+        if threading.current_thread() is threading.main_thread():  # where rests begin and end
+            self._rests = not self._rests
+            if self._rests and self.stand_still:
+                self._gone = 1000.0
+            elif self._gone:
+                self.over.set()
+        return found
+
+
 class Queue:
     """The queue as Redis has it, and a coordinator that fills it."""
 
-    def __init__(self, folder: Path, store: Store, desk: Desk, enough: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        store: Store,
+        desk: Desk,
+        enough: Callable[[], bool] = lambda: False,
+        clock: Clock | None = None,
+    ) -> None:
+        clock = clock or Clock()
         self.desk = desk
         self.troubles: list[str] = []
         self.client = redis.Redis(unix_socket_path=str(folder / "redis.sock"))
         self.sender = CelerySender(f"redis+socket://{folder}/redis.sock", SERVICE)
         leads = leads_of(store, process_name())
-        self.coordinator = Coordinator(store, self.sender, leads, self.troubles.append, lambda _: enough())
+        self.coordinator = Coordinator(
+            store,
+            self.sender,
+            leads,
+            self.troubles.append,
+            lambda _: enough(),
+            now=clock.now,
+            steady=clock.steady,
+        )
         desk.changed = self.coordinator.wake
         self.ended = asyncio.ensure_future(self.coordinator.run_one(ID))
 
@@ -99,9 +142,13 @@ def _sitting(raw: bytes) -> str:
 
 @asynccontextmanager
 async def queue(
-    folder: Path, store: Store, desk: Desk, enough: Callable[[], bool] = lambda: False
+    folder: Path,
+    store: Store,
+    desk: Desk,
+    enough: Callable[[], bool] = lambda: False,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Queue]:
-    found = Queue(folder, store, desk, enough)
+    found = Queue(folder, store, desk, enough, clock)
     try:
         yield found
     finally:
@@ -171,6 +218,27 @@ def test_a_sitting_whose_lease_expired_is_sent_again(store: Store) -> None:
             await sent.until(lambda: str(first) in sent.waiting())
             assert store.attempts(first)[0].outcome is AttemptOutcome.LOST
             assert desk.live == {}
+
+    with_redis(test)
+
+
+def test_a_machine_that_stood_still_costs_its_workers_no_lease(store: Store) -> None:
+    create(store)
+    first = SittingKey(ID, 0, 0)
+
+    async def test(folder: Path) -> None:
+        clock = Clock()
+        desk = Desk(store, lease=timedelta(seconds=PATIENCE), now=clock.now)
+        async with queue(folder, store, desk, clock=clock) as sent:
+            await sent.until(lambda: bool(sent.waiting()))
+            assert sent.take() == str(first)
+            granted(desk, str(first))
+            clock.stand_still = True
+            await asyncio.wait_for(clock.over.wait(), PATIENCE)
+            assert desk.renew(str(first), 1, 0), "its worker does so as soon as it can"
+            before = sent.coordinator.looked
+            await sent.until(lambda: sent.coordinator.looked > before)
+            assert [attempt.outcome for attempt in store.attempts(first)] == [AttemptOutcome.RUNNING]
 
     with_redis(test)
 

@@ -132,6 +132,8 @@ def test_each_verdict_has_its_exit_status(
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
     assert tell(report_message(report), Outputs(None, None, None), 1.0) == status
+    tell(report_message(report), Outputs(None, None, None), 1.0)
+    assert (tmp_path / "summary").read_text() == 2 * markdown(report), "what earlier steps have written stays"
 
 
 def test_betting_shows_both_gamblers() -> None:

@@ -200,6 +200,16 @@ class TestTampering:
         with pytest.raises(ReplayError, match="missed decision 0, but the hand did not end by it"):
             verify_replay(strict, record.plan.deal_seed)
 
+    def test_two_penalties_of_which_one_is_forgiven(self) -> None:
+        plan = plan_of(boards=1, fault_policy=FaultPolicy.PENALTY)
+        record = play(plan, [BentLink(BadPasser() if place in (0, 2) else Uniform()) for place in range(4)])
+        for offenders in ((2, 0), (0, 0, 2)):
+            with pytest.raises(ReplayError, match=r"board 1, hand 1: offenders at .*, which are not seats in order"):
+                self.verify(record, offenders=offenders)
+        scored = (26, 0, 0, 0)
+        with pytest.raises(ReplayError, match="board 1, hand 1: seat 2 missed a decision, but the hand did not end"):
+            self.verify(record, offenders=(0,), points=scored, totals=scored)
+
     def test_a_penalty_where_a_stand_in_plays(self) -> None:
         record = sitting(Cheat)
         mild = replace(replay_of(record.plan, record.hands, record.faults), fault_policy=FaultPolicy.STAND_IN)

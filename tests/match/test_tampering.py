@@ -89,6 +89,17 @@ def drop_hand(line: int) -> Change:
     return apply
 
 
+def leave_unfinished(lines: Lines) -> None:
+    """The last trick is whole, and said to be none."""
+    lines[1]["unfinished"] = lines[1]["tricks"].pop()[1]
+
+
+def play_on(lines: Lines) -> None:
+    """A hand more after the end of a game."""
+    lines.insert(-1, lines[-2] | {"hand": lines[-2]["hand"] + 1})
+    lines[-1]["end"] += 1
+
+
 def repeat_hand(lines: Lines) -> None:
     lines.insert(1, lines[1])
     lines[-1]["end"] += 1
@@ -331,6 +342,7 @@ TAMPERED = {
         put_all(1, tricks=[], offenders=[0], points=[26, 0, 0, 0], totals=[26, 0, 0, 0]),
         "board 1, hand 1: ended by an offence, which these rules do not know",
     ),
+    "a whole trick that is unfinished": Tampering(leave_unfinished, "board 1, hand 1: an unfinished trick of 4 cards"),
     "an offence of another seat": Tampering(
         lambda lines: lines[1].update(offenders=[3]),
         "board 1, hand 1, trick 1: seat 3 could not have revoked there, where seat 2 was to play",
@@ -506,6 +518,11 @@ TAMPERED = {
 @pytest.mark.parametrize("name", TAMPERED)
 def test_every_tampering_is_found(name: str) -> None:
     assert refusal(TAMPERED[name]).startswith(TAMPERED[name].message)
+
+
+def test_nothing_is_played_after_the_end_of_a_game() -> None:
+    after = len(recorded("game").hands) + 1
+    assert refusal(Tampering(play_on, "", "game")) == f"board 1, hand {after}: the game was over before it"
 
 
 @pytest.mark.parametrize("kind", sorted({tampering.kind for tampering in TAMPERED.values()}))

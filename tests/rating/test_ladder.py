@@ -60,6 +60,22 @@ def test_one_table_by_the_formula() -> None:
     assert winner.hands == loser.hands == 4
 
 
+def test_noise_and_errors_by_the_formulas() -> None:
+    """Two boards of four hands, led by 2.5 and 1.25 points a hand; all that counts is the difference of the two."""
+    found = [TableResult(("a", "b"), (10, 30), 4), TableResult(("a", "b"), (20, 30), 4)]
+    rated = ladder({"a": "a", "b": "b"}, found)
+    precision = 8 + 1 / SPREAD**2
+    value = 8 * 1.875 / precision
+    residuals = [2.5 - value, 1.25 - value]
+    free, left = 2, 2 - 8 / precision
+    noise = sum(2 * 4 * residual**2 for residual in residuals) / left
+    meat = noise / SPREAD**2 + free / left * sum(2 * (4 * residual) ** 2 for residual in residuals)
+    for rating, sign in ((rated["a"], 1), (rated["b"], -1)):
+        assert rating.value == pytest.approx(sign * value, rel=1e-9)
+        assert rating.noise == pytest.approx(noise, rel=1e-9)
+        assert rating.standard_error == pytest.approx(math.sqrt(meat / 2) / precision, rel=1e-9)
+
+
 def test_plain_least_squares_is_what_many_results_come_to() -> None:
     """Against numpy's own least squares, over tables with players that never all met and unequal hands."""
     chance = random.Random(5)

@@ -15,6 +15,7 @@ from arbiter.api.gate.v1 import gate_pb2 as pb
 from arbiter.api.gate.v1 import gate_pb2_grpc
 from arbiter.api.tournament.v1 import tournament_pb2
 from arbiter.store import BotLog, Fault, HandTally, Quota, Scope, SeatResult, SittingKey, SittingResult, TournamentState
+from tests.patience import PATIENCE
 from tests.service.test_registry import Service, accept, package, serving, submit
 from tests.service.test_registry import refusal as refusal_of
 from tests.tournament.support import START
@@ -50,7 +51,8 @@ class Caller:
         return self.stub.CancelGate(request, metadata=self.metadata).gate
 
     def watch(self, gate: str) -> Iterator[pb.Gate]:
-        for response in self.stub.WatchGate(pb.WatchGateRequest(gate=gate), metadata=self.metadata):
+        request = pb.WatchGateRequest(gate=gate)
+        for response in self.stub.WatchGate(request, metadata=self.metadata, timeout=PATIENCE):
             yield response.gate
 
     def close(self) -> None:
@@ -180,6 +182,12 @@ def test_the_verdict_is_followed_block_by_block(service: Service, ada: Caller) -
     assert last == ada.get(gate)
 
 
+def test_a_gate_that_is_paused_is_not_waited_for(service: Service, ada: Caller) -> None:
+    gate = ada.create().id
+    service.store.set_state(gate, TournamentState.PAUSED, now=START)
+    assert [found.state for found in ada.watch(gate)] == [tournament_pb2.TOURNAMENT_STATE_PAUSED]
+
+
 def test_a_fault_fails_and_its_log_is_the_owners(service: Service, ada: Caller, bob: Caller) -> None:
     gate = ada.create().id
     record(service, gate, range(1), better, SittingKey(gate, 0, 1))
@@ -249,6 +257,7 @@ def test_what_is_under_way_and_made_in_a_day_is_limited(tmp_path: Path) -> None:
         ({"candidate": "lowest@1", "baseline": "lowest@7"}, "there is no version lowest@7"),
         ({"opponents": ["lowest@1"]}, "lowest@1 is the candidate's owner's too; name bots of others"),
         ({"opponents": ["ladder-top:3"]}, "nobody else's bot has played in the ladder of these rules"),
+        ({"opponents": ["uniform", "bat\0ch"]}, "opponents: holds the character NUL"),
         ({"opponents": ["uniform"] * 25}, "opponents: are 25; name 24 at the most"),
         ({"rules": "no such"}, "no such"),
         ({"seatings": "sometimes"}, "match.seatings"),

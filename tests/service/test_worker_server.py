@@ -25,7 +25,7 @@ from arbiter.match import plan_from_message
 from arbiter.packages import FileVersions
 from arbiter.service import WorkerServer, WorkerTokens, lookups
 from arbiter.service.limits import CallLimits, Rate
-from arbiter.store import Accounts, Recorded, Scope, SittingKey, SittingState, Store, StoreError, Token
+from arbiter.store import Accounts, BotLog, Recorded, Scope, SittingKey, SittingState, Store, StoreError, Token
 from arbiter.supervisor.rundir import RunDirectory
 from arbiter.tournament import Desk
 from tests.patience import PATIENCE
@@ -211,7 +211,8 @@ def test_a_sitting_goes_from_lease_to_report(store: Store, token: str) -> None:
         record = await asyncio.to_thread(played, plan)
         report = pb.ReportSittingRequest(sitting=FIRST, attempt=1, replay=compress(packed_of(record)))
         report.duration.FromMilliseconds(2500)
-        report.logs.add(entrant=plan.bots[0].entrant, ending="exit status 0", log=b"caf\xc3\xa9 \xff")
+        report.logs.add(entrant=plan.bots[0].entrant, ending="exit status 0", log=b"caf\xc3\xa9 \xff", answers=26)
+        report.logs[0].thinking_time.FromMilliseconds(1250)
         for outcome in (pb.REPORT_OUTCOME_RECORDED, pb.REPORT_OUTCOME_REPEATED):
             assert (await stub.ReportSitting(report, metadata=metadata)).outcome == outcome
         with refused(grpc.StatusCode.FAILED_PRECONDITION, f"sitting {FIRST}: recorded"):
@@ -219,7 +220,8 @@ def test_a_sitting_goes_from_lease_to_report(store: Store, token: str) -> None:
 
     served(store, desk, test)
     assert store.progress(ID).recorded == 1
-    assert [log.log for log in store.logs(SittingKey.parse(FIRST))] == ["café \N{REPLACEMENT CHARACTER}"]
+    kept = BotLog(0, "exit status 0", "café \N{REPLACEMENT CHARACTER}", 1.25, 26)
+    assert store.logs(SittingKey.parse(FIRST)) == (kept,)
 
 
 def test_a_sitting_is_given_back_with_its_reason(store: Store, token: str) -> None:

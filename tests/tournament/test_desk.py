@@ -287,6 +287,17 @@ def test_a_replay_that_does_not_prove_the_sitting_is_refused_in_one_line(
     assert report(desk, grant, honest) is Recorded.RECORDED
 
 
+def test_a_failure_at_more_tables_than_were_to_be_open_is_refused(store: Store, desk: Desk) -> None:
+    """A stand-in plays better than some bots, so nobody may be put out everywhere at once."""
+    create(store, spec_of(match={"boards": 4, "open_tables": 1, "fault_limit": 0}))
+    grant = granted(desk, FIRST)
+    bots = [Revoker() if place == 1 else Lowest() for place in range(4)]
+    at_once = packed_of(played(replace(grant.plan, open_tables=4), bots))
+    with pytest.raises(InvalidReport, match="with 1 open tables it can have been 1"):
+        report(desk, grant, at_once)
+    assert report(desk, grant, packed_of(played(grant.plan, bots))) is Recorded.RECORDED
+
+
 def test_cards_of_another_deal_seed_are_refused(store: Store, desk: Desk) -> None:
     """A whole and lawful replay, but of deals that a worker chose itself."""
     create(store)
@@ -386,8 +397,13 @@ def test_hands_are_counted_while_the_lease_is_held_and_not_after(store: Store, d
     assert not desk.renew(FIRST, 1, 8)
     assert desk.live == {}
     assert len(changes) == 1
+    granted(desk, FIRST, "w2")
+    assert desk.renew(FIRST, 2, 3)
+    assert not desk.renew(FIRST, 1, 9), "the first worker, late"
+    assert desk.live == {KEY: 3}
+    assert len(changes) == 2
     report(desk, grant)
-    assert len(changes) == 2, "the coordinator is told"
+    assert len(changes) == 3, "the coordinator is told"
 
 
 def test_a_report_that_is_refused_is_an_alarm_and_the_sitting_goes_on(store: Store, desk: Desk) -> None:

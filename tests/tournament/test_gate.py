@@ -24,6 +24,7 @@ from arbiter.tournament.gate import GateJudge, GateReport, Reason, Verdict
 from arbiter.tournament.gate_planning import opponent_groups, plan_gate
 from arbiter.tournament.gate_request import gate_spec
 from arbiter.tournament.gate_terms import Form, GateTerms, Mode, Unit, hand_range, usual_hypotheses
+from arbiter.tournament.judges import Judges
 from arbiter.tournament.replays import NotReleased, published_deals, released_replay
 from arbiter.verdict import Hypotheses, VerdictError
 from tests.tournament import support
@@ -387,6 +388,7 @@ def test_a_sitting_that_cannot_be_played_ends_the_gate_when_it_is_its_turn(
     record(store, keys[:8], better)
     with pytest.raises(InfrastructureError, match=f"sitting {broken} could not be played: the disk is full"):
         judge.enough()
+    assert not Judges(store).enough(store.tournament(GATE)), "a service plays what is left and says that it failed"
 
 
 def test_a_gate_is_played_by_honest_workers_from_its_plan(bots: Callable[..., list[Path]], store: Store) -> None:

@@ -194,6 +194,14 @@ def test_the_least_certain_goes_first_once_nobody_is_new(store: Store, ladder: s
     assert [fay in group for group in plan.next_groups(3)] == [True] * 3
 
 
+def test_what_others_played_before_somebody_came_is_not_made_up_for(store: Store, ladder: str) -> None:
+    assert extend_ladder(store, ladder, 40)
+    new = enter(store, "fay").index
+    assert extend_ladder(store, ladder, 64)
+    counts = Counter(index for match in store.matches(ladder)[40:] for index in match.entrants)
+    assert counts[new] <= 8 + 16 - 4, "eight of placement, and then its share of the others"
+
+
 def test_what_was_taken_back_is_planned_no_more(store: Store, ladder: str) -> None:
     store.leave(ladder, 4)
     assert extend_ladder(store, ladder, 40)

@@ -165,6 +165,7 @@ def test_a_sitting_is_played_and_recorded_once_and_nothing_of_it_stays(store: St
     (attempt,) = store.attempts(KEY)
     assert (attempt.worker, attempt.outcome) == ("w1", AttemptOutcome.RECORDED)
     assert [log.ending for log in store.logs(KEY)] == ["exit status 0"] * 4
+    assert all((log.thinking_seconds or 0) > 0 and (log.answers or 0) >= 13 for log in store.logs(KEY))
     assert store.progress(ID).faults == 0
 
 

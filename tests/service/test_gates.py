@@ -16,7 +16,7 @@ from arbiter.api.gate.v1 import gate_pb2_grpc
 from arbiter.api.tournament.v1 import tournament_pb2
 from arbiter.store import BotLog, Fault, HandTally, Quota, Scope, SeatResult, SittingKey, SittingResult, TournamentState
 from tests.patience import PATIENCE
-from tests.service.test_registry import Service, accept, package, serving, submit
+from tests.service.test_registry import Service, accept, names_tokens, package, serving, submit
 from tests.service.test_registry import refusal as refusal_of
 from tests.tournament.support import START
 
@@ -221,6 +221,7 @@ def test_only_its_owner_and_the_host_end_it_for_good(service: Service, ada: Call
         ("ada", "gate.create"),
         ("hal", "gate.cancel"),
     ]
+    names_tokens(service)
 
 
 def test_a_candidate_is_ones_own(untouched: Service) -> None:
@@ -300,6 +301,8 @@ def test_the_best_of_the_ladder_sit_at_the_table(service: Service, ada: Caller) 
     service.store.set_state(gate, TournamentState.COMPLETED, now=START)
     usual = ada.create("two", opponents=[]).report
     assert sorted(usual.opponents) == ["batch@1", "careful@1", "uniform@1"], "none of ada's, and the best of others"
+    against = ada.create("base", baseline="uniform", opponents=["ladder-top:6"]).report
+    assert {name.partition("@")[0] for name in against.opponents} == {"batch", "careful"}, "the baseline plays"
     with service.client(service.token("bob")) as client:
         client.retire("uniform", 1)
     left = ada.create("three", opponents=["ladder-top:6"]).report

@@ -14,7 +14,7 @@ from arbiter.store import Scope
 from arbiter.tournament import Desk
 from arbiter.tournament.ladder import extend_ladder
 from tests.service.test_gates import competition, refusal
-from tests.service.test_registry import Service
+from tests.service.test_registry import Service, names_tokens
 from tests.service.test_tournaments import Caller as TournamentCaller
 from tests.tournament.support import Lowest, granted, packed_of, played, report
 
@@ -116,6 +116,7 @@ def test_a_ladder_from_its_making_to_its_leaderboard(service: Service) -> None:
     assert refusal(lambda: eve.history("nobody")) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID")
     actions = [(entry.owner, entry.action, entry.detail) for entry in service.store.accounts.audit(2)]
     assert sorted(actions) == [("ada", "ladder.enter", "lowest@2"), ("ada", "ladder.leave", "lowest@2")]
+    names_tokens(service)
     for each in (*callers.values(), eve):
         each.close()
 
@@ -140,5 +141,7 @@ def test_a_request_that_comes_again_changes_nothing(service: Service) -> None:
     taken = (grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN")
     assert refusal(lambda: ada.stub.EnterLadder(enter, metadata=ada.metadata)) == taken, "another request of that id"
     assert refusal(lambda: ada.stub.LeaveLadder(leave, metadata=ada.metadata)) == taken
+    host.cancel(ladder)
+    assert refusal(lambda: ada.enter("lowest@2", ladder)) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID")
     host.close()
     ada.close()

@@ -183,6 +183,13 @@ def submit(
     return client.submit(data, request_id=request_id, message=message, commit=commit)
 
 
+def names_tokens(service: Service) -> None:
+    """Who did what is written down by the id of a token that there is."""
+    tokens = {token.id: token.owner for token in service.store.accounts.tokens()}
+    for entry in service.store.accounts.audit(9):
+        assert tokens[entry.actor] == entry.owner
+
+
 class TestASubmission:
     def test_it_becomes_a_version_and_lives(self, service: Service) -> None:
         with service.client() as client:
@@ -342,6 +349,7 @@ class TestWhoMay:
             ("hal", "bot.retire", "lowest@1"),
             ("ada", "bot.submit", "lowest@1"),
         ]
+        names_tokens(service)
 
     def test_quotas_hold_for_each_owner(self, tmp_path: Path) -> None:
         with (

@@ -22,7 +22,7 @@ from arbiter.service.pages import page_token
 from arbiter.store import Scope, TournamentState
 from arbiter.tournament import Desk, details
 from arbiter.tournament import report as results
-from tests.service.test_registry import Service, package, refusal, serving, submit
+from tests.service.test_registry import Service, names_tokens, package, refusal, serving, submit
 from tests.tournament.support import Lowest, Revoker, granted, packed_of, played, report
 
 FILE = """
@@ -324,6 +324,7 @@ def test_only_the_host_makes_starts_and_cancels(service: Service, host: Caller, 
         host.start(tournament)
     assert refusal(caught.value)[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "WRONG_STATE")
     assert [entry.action for entry in service.store.accounts.audit(2)] == ["tournament.cancel", "tournament.create"]
+    names_tokens(service)
 
 
 def test_a_tournament_is_paused_and_resumed(service: Service, host: Caller) -> None:

@@ -392,6 +392,7 @@ def test_hands_are_counted_while_the_lease_is_held_and_not_after(store: Store, d
     assert desk.renew(FIRST, 1, 7)
     assert desk.live == {KEY: 7}
     clock.seconds = 100
+    assert desk.live == {}, "nobody has renewed it"
     assert store.expire_leases(ID, clock()) == [KEY]
     desk.forget(KEY)
     assert not desk.renew(FIRST, 1, 8)

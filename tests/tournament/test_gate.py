@@ -333,6 +333,13 @@ def test_bots_that_come_out_alike_get_no_verdict(
     assert found.plain.mean == 0
 
 
+def test_a_mean_of_many_boards_is_assumed_to_vary_less() -> None:
+    for form in Form:
+        for unit, expected in ((Unit.BOARD, 26 / 5), (Unit.BLOCK, 26 / 5 / 4)):
+            terms = GateTerms(Mode.SUPERIORITY, form, unit, Hypotheses(0.0, 0.5), 1)
+            assert terms.new_test(rule_set("black_lady"), 16).spread == pytest.approx(expected)
+
+
 def test_bots_that_learn_are_judged_by_whole_blocks(bots: Callable[..., list[Path]], store: Store) -> None:
     create(store, plain_spec(bots, boards=6, unit=Unit.BLOCK), 12)
     record(store, store.planned(GATE), better)

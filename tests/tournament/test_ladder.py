@@ -30,6 +30,7 @@ from arbiter.store import (
 )
 from arbiter.tournament import Coordinator, SpecError, TournamentSpec, parse_spec, plan_tournament, report
 from arbiter.tournament.coordinator import MIN_WINDOW
+from arbiter.tournament.evidence import ladder_ratings
 from arbiter.tournament.ladder import LadderPlan, extend_ladder, find_ladder, owner_of
 from arbiter.tournament.leaderboard import find_entrant, history, leaderboard, upcoming
 from tests.tournament.support import START, lasting_leads
@@ -281,6 +282,17 @@ def test_those_that_play_on_are_ranked_among_one_another(store: Store, ladder: s
     assert [place.rating.rank for place in places] == [*range(1, len(places)), None]
     assert (places[-1].rating.ranks, places[-1].rating.provisional) == (None, False)
     assert [place.rating.value for place in places[:-1]] == [p.rating.value for p in before if p is not gone]
+
+
+def test_of_several_names_of_a_version_the_first_is_its_bots(store: Store, ladder: str) -> None:
+    other = create(store, "ladder-2b3c").id
+    (eve,) = (entrant for entrant in store.entrants(ladder) if entrant.name == "evebot@1")
+    store.enter(other, Entrant(0, "alias@1", eve.digest, {}))
+    store.enter(other, Entrant(0, "alias@2", "2" * 64, {}))
+    play_matches(store, 16, ladder=ladder)
+    spec = ladder_spec()
+    rated = ladder_ratings(store, spec.rules, spec.match_format)
+    assert rated[eve.digest].value < rated["2" * 64].value < rated[eve.digest].value / 2, "a version of the same bot"
 
 
 def test_history_ends_with_the_rating_of_now(store: Store, ladder: str) -> None:

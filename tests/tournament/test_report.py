@@ -29,7 +29,7 @@ from arbiter.store import (
 from arbiter.store import Fault as StoredFault
 from arbiter.tournament import Desk, TournamentReport, TournamentSpec, parse_spec, plan_tournament, released_replay
 from arbiter.tournament import report as results
-from arbiter.tournament.evidence import board_scores, forfeited
+from arbiter.tournament.evidence import board_scores, forfeited, version_keys
 from arbiter.tournament.replays import NotReleased
 from arbiter.tournament.report import EntrantRow
 from arbiter.tournament.spec import Side, lowest_wins
@@ -265,21 +265,25 @@ class TestForfeits:
         entrants = [{"bot": f"bot{number}", "side": "NE"[number % 2]} for number in range(4)]
         spec = parse_spec({**data, "match": match, "entrants": entrants}, Path("/bots"))
         create(store, spec)
-        desk = Desk(store)
         sides = spec.sides_of(store.entrants(ID))
         losers = sides[0].entrants
+        self.record(store, lambda entrant: 26 * (entrant in losers), lambda key: faults(key.sitting, losers))
+        return spec, sides
+
+    def record(
+        self, store: Store, paid: Callable[[int], int], faults: Callable[[SittingKey], list[StoredFault]]
+    ) -> None:
+        """Made-up results of two boards a sitting: points by entrant, faults by sitting."""
+        desk = Desk(store)
         for key in store.planned(ID):
             grant = granted(desk, str(key))
-            seated = [grant.plan.bots[place].entrant for place in range(4)]
-            paid = {entrant: 26 if entrant in losers else 0 for entrant in seated}
-            seats = [SeatResult(b, s, e, 1, paid[e], paid[e]) for b in (1, 2) for s, e in enumerate(seated)]
-            tallies = [HandTally(b, s, "left", 1, paid[e], 0) for b in (1, 2) for s, e in enumerate(seated)]
+            seated = [bot.entrant for bot in grant.plan.bots]
+            seats = [SeatResult(b, s, e, 1, paid(e), paid(e)) for b in (1, 2) for s, e in enumerate(seated)]
+            tallies = [HandTally(b, s, "left", 1, paid(e), 0) for b in (1, 2) for s, e in enumerate(seated)]
             text = str(key).encode()
             digest = hashlib.sha256(text).hexdigest()
-            found = tuple(faults(key.sitting, losers))
-            result = SittingResult(tuple(seats), tuple(tallies), found, (), text, digest, 2, 1.0)
+            result = SittingResult(tuple(seats), tuple(tallies), tuple(faults(key)), (), text, digest, 2, 1.0)
             assert store.record(key, grant.lease.attempt, result, START) is Recorded.RECORDED
-        return spec, sides
 
     def test_too_many_faults_in_a_match_forfeit_every_hand_of_it(self, store: Store) -> None:
         found = self.report(store, "forfeit_match", 3, cheats=1)
@@ -333,6 +337,29 @@ class TestForfeits:
 
         spec, sides = self.partners(store, 3, faults)
         assert forfeited(store, ID, spec, sides) == {(0, 0)} if forfeits else not forfeited(store, ID, spec, sides)
+
+    def test_a_forfeit_is_of_one_match_and_faults_of_others_do_not_count(self, store: Store) -> None:
+        spec = spec_of(5, match={"boards": 2, "fault_policy": "forfeit_match", "fault_limit": 1})
+        create(store, spec)
+        groups = [match.entrants for match in store.matches(ID)]
+        first, last = [number for number, group in enumerate(groups) if 1 in group][::3]
+
+        def faults(key: SittingKey) -> list[StoredFault]:
+            return [fault(1, "PROTOCOL_ERROR")] * (key.sitting < {first: 1, last: 2}.get(key.match, 0))
+
+        self.record(store, lambda entrant: 5 + entrant, faults)
+        sides = spec.sides_of(store.entrants(ID))
+        assert forfeited(store, ID, spec, sides) == {(last, 1)}
+        for score in board_scores(store, ID, spec, sides):
+            for side, taken in zip(score.entrants, score.points, strict=True):
+                assert taken == (4 * 26 if (score.match, side) == (last, 1) else 4 * (5 + side))
+
+    def test_partners_are_one_version_of_a_side_whoever_is_named_first(self, store: Store) -> None:
+        _, sides = self.partners(store, 3, lambda place, losers: [])
+        turned = [replace(side, entrants=side.entrants[::-1]) for side in sides]
+        keys = version_keys(store, ID, sides)
+        assert len(set(keys)) == 2
+        assert version_keys(store, ID, turned) == keys
 
     def test_as_many_as_are_allowed_forfeit_nothing(self, store: Store) -> None:
         found = self.report(store, "forfeit_match", 1000, cheats=4)

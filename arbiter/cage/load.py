@@ -52,6 +52,8 @@ class Load:
     """Time that a hypervisor took from those CPUs while they had work."""
     bots: tuple[BotLoad, ...]
     """In the order in which their processes were given."""
+    at: float
+    """When the second reading began, on the clock of ``time.monotonic``."""
 
 
 @dataclass(slots=True)
@@ -92,6 +94,7 @@ class LoadMeter:
             busy=busy - self._busy,
             stolen=stolen - self._stolen,
             bots=tuple(BotLoad(0.0, 0.0) if root is None else self._bot(root, children) for root in roots),
+            at=now,
         )
         self._at, self._own, self._queued, self._throttled = now, own, queued, throttled
         self._busy, self._stolen = busy, stolen

@@ -85,9 +85,13 @@ class RunningClock:
         self._ran = self.gross
         self._since = None
 
-    def give_back(self, lost: float) -> None:
-        """Give back what the bot lost, ``lost`` seconds at the most, of the time since this was last called."""
-        ran = self.gross
+    def give_back(self, lost: float, at: float) -> None:
+        """Give back what the bot lost, ``lost`` seconds at the most, of the time up to ``at`` since the last ``at``.
+
+        ``at`` is on the clock that ``now`` reads. What has passed since is for the next time: this process may have
+        been stopped while it looked at the machine.
+        """
+        ran = self._ran if self._since is None else self._ran + at - self._since
         back = min(lost, ran - self._observed)
         self._observed = ran
         self._given_back += back

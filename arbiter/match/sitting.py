@@ -74,7 +74,8 @@ async def play_sitting(
         on_hand: called after each finished hand.
         now: what the bots' clocks are read from, in seconds.
         read_load: what ran on the machine since it was last called, given the bots' processes; see
-            :meth:`arbiter.cage.LoadMeter.read`. Without it no time is given back and no sitting voided.
+            :meth:`arbiter.cage.LoadMeter.read`. It tells the time as ``now`` does. Without it no time is given back and
+            no sitting voided.
         at_once: how many bots may be at work at the same time; None for all.
 
     Raises:
@@ -179,7 +180,7 @@ class _Sitting:
             return await player.link.open(player.bot.clock.start_up)
         except LinkLost as lost:
             if lost.code is FaultCode.TIMEOUT:
-                self._look_at_machine()
+                self._look_closely()
                 taken, whole = self._lost[player.place] - lost_before, self._now() - began
                 if taken >= VOID_SHARE * whole > 0:
                     raise self._starved(player, f"{lost.detail}, but {taken:.3f} of {whole:.3f} s were lost") from None
@@ -224,7 +225,7 @@ class _Sitting:
                 for batch in player.batches():
                     await player.link.send(batch)
         except TimeoutError:
-            self._look_at_machine()
+            self._look_closely()
             raise self._time_is_up(player) from None  # what it lost can't be given back: a message was cut off
 
     async def _collect(self, player: Player) -> None:
@@ -261,7 +262,7 @@ class _Sitting:
 
     def _check_patience(self, player: Player) -> None:
         """Raise when a bot's time is up, and would be without what it lost."""
-        self._look_at_machine()
+        self._look_closely()
         if player.clock.patience <= 0:
             raise self._time_is_up(player)
 
@@ -297,14 +298,21 @@ class _Sitting:
                 bots.append(bot if player.link.pid is None else replace(bot, waited=0.0, hidden=True))
         return replace(load, bots=tuple(bots))
 
-    def _look_at_machine(self) -> None:
-        """Give back what the bots lost since the last look."""
+    def _look_closely(self) -> None:
+        """Look at the machine, and once more when much has passed meanwhile: this process may have been stopped."""
+        looked_at = self._look_at_machine()
+        if self._now() - looked_at >= PULSE:
+            self._look_at_machine()
+
+    def _look_at_machine(self) -> float:
+        """Give back what the bots lost since the last look; returns up to when, on the bots' clock."""
         if self._read_load is None:
-            return
+            return self._now()
         load = self._counted(self._read_load([player.link.pid for player in self._players]))
         for player, seconds in zip(self._players, lost_seconds(load, PULSE), strict=True):
             self._lost[player.place] += seconds
-            player.clock.give_back(seconds)
+            player.clock.give_back(seconds, load.at)
+        return load.at
 
     def _nonsense(self, player: Player, detail: str) -> None:
         fault = Fault(player.bot.entrant, FaultCode.PROTOCOL_ERROR, detail)

@@ -41,6 +41,10 @@ class HeldLoop(asyncio.SelectorEventLoop):
         """See :meth:`asyncio.loop.time`."""
         return self._clock.now
 
+    def stop_for(self, seconds: float) -> None:
+        """Let time pass as it does for a process that is stopped."""
+        self._clock.now += seconds
+
 
 def run(main: Coroutine[Any, Any, T]) -> T:
     """``asyncio.run`` on such a loop."""

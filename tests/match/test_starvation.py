@@ -28,7 +28,7 @@ IDLE = BotLoad(cpu=0.0, waited=0.0)
 
 def load(elapsed: float, *bots: BotLoad, own: float = 0.0, queued: float = 0.0, outside: float = 0.0) -> Load:
     """What was seen in ``elapsed`` seconds in which others used ``outside`` seconds of CPU."""
-    return Load(elapsed, own, queued, own + outside + sum(bot.cpu for bot in bots), 0.0, bots)
+    return Load(elapsed, own, queued, own + outside + sum(bot.cpu for bot in bots), 0.0, bots, 0.0)
 
 
 class TestWhatIsLost:
@@ -55,7 +55,7 @@ class TestWhatIsLost:
         assert lost_seconds(load(PULSE, BotLoad(cpu=0.3, waited=0.24), outside=5.0), PULSE) == [0.0]
 
     def test_what_a_hypervisor_took_is_lost(self) -> None:
-        seen = Load(elapsed=1.0, own=0.0, queued=0.0, busy=0.5, stolen=0.5, bots=(BotLoad(0.5, 0.0),))
+        seen = Load(elapsed=1.0, own=0.0, queued=0.0, busy=0.5, stolen=0.5, bots=(BotLoad(0.5, 0.0),), at=0.0)
         assert lost_seconds(seen, 1.0) == pytest.approx([0.5])
 
     @given(
@@ -63,6 +63,7 @@ class TestWhatIsLost:
             Load,
             *[st.floats(0, 100)] * 5,
             bots=st.lists(st.builds(BotLoad, st.floats(0, 400), st.floats(0, 100)), max_size=4).map(tuple),
+            at=st.just(0.0),
         )
     )
     def test_never_less_than_nothing_or_more_than_all(self, seen: Load) -> None:
@@ -70,34 +71,42 @@ class TestWhatIsLost:
 
 
 class TestTheClock:
-    def clock(self, **allowed: float) -> tuple[RunningClock, Callable[[float], None]]:
+    def clock(self, **allowed: float) -> tuple[RunningClock, Callable[[float], float]]:
         now = [100.0]
 
-        def advance(seconds: float) -> None:
+        def advance(seconds: float) -> float:
             now[0] += seconds
+            return now[0]
 
         return RunningClock(Clock(**{"margin": 0.0, **allowed}), lambda: now[0]), advance
 
     def test_only_time_for_which_it_ran_is_given_back(self) -> None:
         clock, advance = self.clock(bank=10.0)
-        advance(5.0)
-        clock.give_back(5.0)
+        clock.give_back(5.0, advance(5.0))
         clock.start()
         advance(1.0)
         clock.stop()
-        advance(7.0)
-        clock.give_back(8.0)
+        clock.give_back(8.0, advance(7.0))
         assert (clock.gross, clock.used, clock.bank) == (1.0, 0.0, 10.0)
-        clock.give_back(8.0)
+        clock.give_back(8.0, advance(0.0))
         assert clock.used == 0.0, "nor twice"
+
+    def test_what_passed_since_the_look_is_given_back_at_the_next(self) -> None:
+        clock, advance = self.clock(bank=10.0)
+        clock.start()
+        looked = advance(1.0)
+        advance(6.0)
+        clock.give_back(0.25, looked)
+        assert clock.used == 6.75
+        clock.give_back(6.0, advance(0.0))
+        assert clock.used == 0.75
 
     def test_a_silence_is_shortened_by_what_was_lost_in_it(self) -> None:
         clock, advance = self.clock(bank=100.0, hard_stop=5.0)
         clock.start()
         advance(4.0)
         clock.heard(1)
-        advance(2.0)
-        clock.give_back(3.0)
+        clock.give_back(3.0, advance(2.0))
         assert clock.silence == 0.0
         advance(5.0)
         assert clock.patience == 0.0
@@ -188,7 +197,7 @@ def test_waiting_is_believed_only_where_a_control_group_counts(counted: float | 
         now = asyncio.get_running_loop().time()
         elapsed, at = now - at, now
         bots = tuple(BotLoad(0.0, 0.0 if root is None else elapsed / 2) for root in roots)
-        return Load(elapsed, 0.0, 0.0, 2 * elapsed, 0.0, bots)
+        return Load(elapsed, 0.0, 0.0, 2 * elapsed, 0.0, bots, at)
 
     links = [BentLink(Uniform()), Process(counted), BentLink(Uniform()), BentLink(Uniform())]
     sitting = sit_down(plan_of(clock=Clock(hard_stop=0.4, margin=0.0)), links, read_load=read)
@@ -210,7 +219,7 @@ class Machine:
     def read(self, roots: Sequence[int | None]) -> Load:
         now = asyncio.get_running_loop().time()
         elapsed, self.at = now - self.at, now
-        return Load(elapsed, elapsed, 0.0, elapsed * (1 - self.taken), elapsed * self.taken, (IDLE,) * len(roots))
+        return Load(elapsed, elapsed, 0.0, elapsed * (1 - self.taken), elapsed * self.taken, (IDLE,) * len(roots), now)
 
 
 def sit(link: Link, taken: float, clock: Clock) -> SittingRecord:
@@ -252,6 +261,27 @@ def test_who_only_lost_time_to_the_machine_plays_on() -> None:
     assert not sit(Late(0.6), 0.7, TIGHT).faults
     (fault,) = sit(Late(0.6), 0.0, TIGHT).faults
     assert fault.code is FaultCode.TIMEOUT
+
+
+@pytest.mark.parametrize("stopped_in", [1, 2])
+def test_a_worker_that_is_stopped_while_it_looks_at_the_machine_costs_no_bot_its_time(stopped_in: int) -> None:
+    """In the look of the pulse, and in the one by which the bot is judged, after the worker was stopped before."""
+    at, looks, loop = 0.0, 0, held.HeldLoop()
+
+    def read(roots: Sequence[int | None]) -> Load:
+        nonlocal at, looks
+        now, looks = loop.time(), looks + 1
+        elapsed, at = now - at, now
+        if looks == stopped_in:
+            loop.stop_for(60.0)
+        return Load(elapsed, 0.0, 0.0, 0.0, 0.0, (IDLE,) * len(roots), at)
+
+    clock = Clock(hard_stop=1.0, margin=0.0)
+    links = [BentLink(Uniform()), Late(61.3), BentLink(Uniform()), BentLink(Uniform())]
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        loop.call_later(0.1, loop.stop_for, 1.0)
+        assert not runner.run(sit_down(plan_of(clock=clock), links, read_load=read)).faults
+    assert looks > stopped_in
 
 
 def test_all_bots_end_with_a_void_sitting() -> None:

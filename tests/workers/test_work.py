@@ -379,7 +379,7 @@ class TakenMachine:
 
     def read(self, roots: Sequence[int | None]) -> Load:
         elapsed, self._at = time.monotonic() - self._at, time.monotonic()
-        return Load(elapsed, 0.0, 0.0, elapsed / 2, elapsed / 2, (BotLoad(0.0, 0.0),) * len(roots))
+        return Load(elapsed, 0.0, 0.0, elapsed / 2, elapsed / 2, (BotLoad(0.0, 0.0),) * len(roots), self._at)
 
 
 def test_a_starved_sitting_is_void_counted_for_whose_time_was_up_and_played_three_times_at_most(

@@ -9,14 +9,16 @@ from xml.etree import ElementTree
 
 import pytest
 
+from arbiter.api.gate.v1 import gate_pb2 as pb
 from arbiter.cli import gate_text
 from arbiter.cli.gate_outputs import Outputs, tell
 from arbiter.cli.gate_text import to_dict
 from arbiter.cli.ranking_text import probability
 from arbiter.service.gate_messages import report_message
+from arbiter.service.gate_service import order_of
 from arbiter.store import Fault, SittingKey, Store, TournamentState
 from arbiter.tournament.gate import GateReport, Reason, Verdict
-from arbiter.tournament.gate_request import gate_spec
+from arbiter.tournament.gate_request import GateRequest, gate_spec
 from arbiter.tournament.gate_terms import Form, GateTerms, Mode, Unit
 from arbiter.tournament.replays import BotReport
 from arbiter.verdict import Hypotheses, Scale, estimate
@@ -190,7 +192,7 @@ def test_what_a_bot_writes_breaks_no_form() -> None:
     assert "\\*x\\*, \\<y\\>" in markdown(renamed)
 
 
-def test_before_the_first_block_there_is_nothing_to_say() -> None:
+def test_before_the_first_block_faris_nothing_to_say() -> None:
     assert "none: no block is complete" in plain_text(EMPTY)
     assert "-26.00 to +26.00" in markdown(EMPTY)
     assert "the disk is full" in markdown(EMPTY, "the disk is full")
@@ -363,3 +365,40 @@ def test_mistakes_at_a_service_are_named_before_it_is_called(
     outcome = call("gate", *arguments, "--server", "unix:/nowhere.sock", "--token-file", token)
     assert (outcome.status, outcome.output) == (2, "")
     assert message in outcome.errors
+
+
+def test_what_is_asked_for_is_what_is_played_here_and_at_a_service(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each option to its own place: figures that are exchanged turn a verdict, and nothing else tells."""
+    asked: list[GateRequest | pb.CreateGateRequest] = []
+
+    def here(request: GateRequest, max_boards: int, *_: object) -> int:
+        asked.append(request)
+        return max_boards
+
+    def there(_: object, candidate: str, order: pb.CreateGateRequest, *__: object, **___: object) -> int:
+        asked.append(order)
+        return order.max_boards
+
+    monkeypatch.setattr("arbiter.cli.gate_run.start_gate", here)
+    monkeypatch.setattr("arbiter.cli.gate.gate_at_service", there)
+    token = tmp_path / "token"
+    token.write_text("arb_x\n")
+    rates = ("--alpha", "0.01", "--beta", "0.2", "--delta0", "-0.25", "--delta1", "0.75")
+    kind = ("--mode", "noninferiority", "--test", "betting", "--unit", "block")
+    size = ("--max-boards", "96", "--block-boards", "12", "--seatings", "2", "--rules", "omnibus")
+    options = ("careful", "--against", "lowest", *rates, *kind, *size)
+    assert call("gate", *options, "--data-dir", tmp_path / "data").status == 96
+    assert call("gate", *options, "--server", "unix:/nowhere.sock", "--token-file", token).status == 96
+    mine, order = asked
+    assert isinstance(mine, GateRequest)
+    assert isinstance(order, pb.CreateGateRequest)
+    assert (mine.alpha, mine.beta, mine.delta0, mine.delta1) == (0.01, 0.2, -0.25, 0.75)
+    assert (mine.mode, mine.form, mine.unit) == (Mode.NONINFERIORITY, Form.BETTING, Unit.BLOCK)
+    assert (mine.rules, mine.match) == ({"name": "omnibus"}, {"format": "hands", "boards": 12, "seatings": 2})
+    assert (mine.candidate.folder.name, mine.baseline.folder.name) == ("careful", "lowest")
+    far = order_of(order)
+    assert (far.alpha, far.beta, far.delta0, far.delta1) == (0.01, 0.2, -0.25, 0.75)
+    assert (far.mode, far.form, far.unit) == (Mode.NONINFERIORITY, Form.BETTING, Unit.BLOCK)
+    assert (far.rules, far.match, far.baseline) == ("omnibus", mine.match, "lowest")

@@ -18,6 +18,7 @@ from arbiter.tournament import SpecError
 from tests.cli.conftest import Call, Outcome
 from tests.e2e.support import BOTS, SAMPLES, Place, tournament_file, until
 from tests.patience import PATIENCE
+from tests.ports import reserved_port
 from tests.tournament.support import ID, START, create
 
 FOUR = [SAMPLES / "lowest"] * 4
@@ -223,10 +224,9 @@ def test_a_port_that_is_taken(place: Place) -> None:
 
 
 def test_a_redis_that_is_not_there(call: Call, running: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as former:
-        port = former.getsockname()[1]
-    url = f"redis://:pa55word@127.0.0.1:{port}/0"
-    outcome = call("tournament", "resume", ID, "--data-dir", running, "--redis", url)
+    with reserved_port() as port:
+        url = f"redis://:pa55word@127.0.0.1:{port}/0"
+        outcome = call("tournament", "resume", ID, "--data-dir", running, "--redis", url)
     line = said(outcome, 4, f"no Redis answers at redis://***@127.0.0.1:{port}/0", "leave --redis out")
     assert f"; to go on: arbiter tournament resume {ID} --data-dir {running} --redis " in line
     assert "pa55word" not in line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 
@@ -12,6 +11,7 @@ import pytest
 from arbiter.store import SittingState, Store
 from tests.e2e.parts import BOTS, Part, RedisPart, Size, ThisMachine, service
 from tests.e2e.support import COMMAND, Place, environment, new_place, until
+from tests.ports import reserved_port
 from tests.postgres import Postgres, serving
 from tests.telemetry.test_telemetry import get
 from tests.tournament.support import ID, create
@@ -47,15 +47,14 @@ def test_workers_that_are_asked_to_stop_finish_or_give_back_what_they_play(postg
 
 def test_parts_wait_for_their_database_and_say_what_is_amiss(place: Place, postgres: Postgres) -> None:
     """official-stockfish/fishtest#2003: after an outage everything comes back by itself."""
-    with serving(postgres.programs) as server:
+    with serving(postgres.programs) as server, reserved_port() as port:
         database = server.new()
         with Store.open(database) as store:
             create(store)
         server.end(signal.SIGQUIT)
         redis = RedisPart(ThisMachine())
         common = {"ARBITER_DATABASE_URL": database, "ARBITER_REDIS_URL": redis.url}
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            metrics = f"127.0.0.1:{free.getsockname()[1]}"
+        metrics = f"127.0.0.1:{port}"
         local = ("--address", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--metrics", metrics)
         api = Part(place, "serve", [], ["serve", *local, "--data-dir", place.data], **common)
         coordinator = Part(place, "coordinator", [], ["coordinator", "--data-dir", place.data], **common)

@@ -295,6 +295,15 @@ def test_of_several_names_of_a_version_the_first_is_its_bots(store: Store, ladde
     assert rated[eve.digest].value < rated["2" * 64].value < rated[eve.digest].value / 2, "a version of the same bot"
 
 
+def test_a_name_that_left_has_no_rank_though_its_files_play_on_under_another(store: Store, ladder: str) -> None:
+    play_matches(store, 16)
+    gone = leaderboard(store).places[0].entrant
+    store.leave(ladder, gone.index)
+    store.enter(ladder, Entrant(0, "other@1", gone.digest, {"owner": "zoe"}))
+    ranks = {place.entrant.name: place.rating.rank for place in leaderboard(store).places}
+    assert (ranks["other@1"], ranks[gone.name]) == (1, None)
+
+
 def test_history_ends_with_the_rating_of_now(store: Store, ladder: str) -> None:
     play_matches(store, 8)
     last = store.matches(ladder)[-1]
